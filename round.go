@@ -1,0 +1,139 @@
+package winnow
+
+import "time"
+
+// RoundState is where a round stands.
+type RoundState string
+
+const (
+	RoundQueued    RoundState = "queued"
+	RoundTraining  RoundState = "training"
+	RoundScoring   RoundState = "scoring"
+	RoundLabeling  RoundState = "labeling"
+	RoundClosed    RoundState = "closed"
+	RoundFailed    RoundState = "failed"
+	RoundCancelled RoundState = "cancelled"
+)
+
+// Open reports whether the round still moves; a project has one open round at most.
+func (s RoundState) Open() bool {
+	return s == RoundQueued || s == RoundTraining || s == RoundScoring || s == RoundLabeling
+}
+
+// Round is one turn of the loop: train, score, query, label.
+type Round struct {
+	ID           RoundID
+	ProjectID    ProjectID
+	Number       int // 0, 1, ... within the project
+	State        RoundState
+	Strategy     string // the strategy asked for
+	ColdStart    bool   // nothing was labeled: the query is a seeded random draw
+	Seed         int64
+	K            float64 // k of this round's query
+	Settings     Settings
+	ClassVersion int
+	Classes      int     // C when the round started
+	LabelVersion EventID // the newest label event the training saw
+	Attempt      int     // grows with each retry or take-over; fences a lost worker
+	Progress     Progress
+	Metrics      Metrics
+	Error        string // why it failed, safe to show
+	Backend      string // what trained it
+	CreatedAt    time.Time
+	StartedAt    time.Time // training began
+	LabelingAt   time.Time // items opened
+	ClosedAt     time.Time // closed, failed or cancelled
+	Counts       ItemCounts
+}
+
+// ItemCounts are the round's items by what became of them.
+type ItemCounts struct {
+	Total, Known, Unknown, Skipped, Unreadable int
+}
+
+// Done is how many items are decided.
+func (c ItemCounts) Done() int { return c.Known + c.Unknown + c.Skipped + c.Unreadable }
+
+// Left is how many items still wait for a decision.
+func (c ItemCounts) Left() int { return c.Total - c.Done() }
+
+// Precision is knowns / (knowns + unknowns); ok is false while neither is there.
+func (c ItemCounts) Precision() (p float64, ok bool) {
+	n := c.Known + c.Unknown
+	if n == 0 {
+		return 0, false
+	}
+	return float64(c.Known) / float64(n), true
+}
+
+// Progress is what a working round shows of itself.
+type Progress struct {
+	Stage       string        `json:"stage,omitempty"`   // loading, training, scoring, querying, saving
+	Network     string        `json:"network,omitempty"` // detector or classifier
+	Epoch       int           `json:"epoch,omitempty"`   // finished epochs of this network
+	Epochs      int           `json:"epochs,omitempty"`
+	Loss        float64       `json:"loss,omitempty"`     // mean over the last epoch
+	Fraction    float64       `json:"fraction,omitempty"` // of all work, 0..1
+	SecondsLeft float64       `json:"seconds_left,omitempty"`
+	Curves      []LossCurve   `json:"curves,omitempty"`
+	Elapsed     time.Duration `json:"elapsed,omitempty"`
+}
+
+// LossCurve is a network's mean training loss by epoch.
+type LossCurve struct {
+	Network string    `json:"network"`
+	Loss    []float64 `json:"loss"`
+}
+
+// Metrics are the figures a round leaves behind. Pointers are nil where a figure
+// does not exist: no test images, no decided items, a cold start.
+type Metrics struct {
+	TestAccuracy   *float64 `json:"test_accuracy,omitempty"` // 0..1, of the classifier on the known classes' test images
+	TestImages     int      `json:"test_images"`
+	LabeledKnown   int      `json:"labeled_known"` // trained on
+	LabeledUnknown int      `json:"labeled_unknown"`
+	PoolSize       int      `json:"pool_size"`           // |U| that was scored
+	Precision      *float64 `json:"precision,omitempty"` // rP, after closing
+	NextK          *float64 `json:"next_k,omitempty"`    // after closing
+	TrainSeconds   float64  `json:"train_seconds"`
+	ScoreSeconds   float64  `json:"score_seconds"`
+	QuerySeconds   float64  `json:"query_seconds"`
+}
+
+// Slice says why an item is in its round.
+type Slice string
+
+// SliceQuery items were chosen by the strategy.
+const SliceQuery Slice = "query"
+
+// Scores are what the query knew of an image. They are NaN-free; HasScores is
+// false in a cold start or under a strategy that does not compute them.
+type Scores struct {
+	HasScores bool
+	EUL       float64 // EU_L scaled to 0..1 over the pool
+	EUD       float64 // EU_D scaled
+	AU        float64 // AU scaled
+	Clean     float64 // clean_L * clean_D: how likely known
+	Info      float64 // posterior of the uncertain component of AU
+	Predicted int     // class the classifier predicts, -1 for none
+}
+
+// Item is an image queried in a round.
+type Item struct {
+	ID         ItemID
+	RoundID    RoundID
+	ProjectID  ProjectID
+	ImageID    ImageID
+	Rank       int // 1 is queried first
+	Slice      Slice
+	Scores     Scores
+	Verdict    Verdict // "" while open
+	Class      int     // -1 unless known
+	DecidedBy  UserID  // 0 while open
+	DecidedAt  time.Time
+	LeasedBy   UserID
+	LeaseUntil time.Time
+	// Of the image, for display.
+	Width, Height int
+	MediaType     string
+}

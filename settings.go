@@ -1,0 +1,211 @@
+package winnow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Settings are a project's hyper-parameters: the query, the networks and their
+// training. A round keeps a frozen copy of them.
+type Settings struct {
+	// The query.
+	Strategy        string  `json:"strategy"`         // one of Strategies
+	Budget          int     `json:"budget"`           // b: images queried a round
+	Neighbours      int     `json:"neighbours"`       // K of the reverse k-NN
+	TargetPrecision float64 `json:"target_precision"` // tP
+	K               float64 `json:"k"`                // k_1: candidates per queried image in the first round
+	KStep           float64 `json:"k_step"`           // a
+	KTolerance      float64 `json:"k_tolerance"`      // z
+	Variant         string  `json:"variant"`          // per-class or global
+	EUD             string  `json:"eu_d"`             // reference, paper or smoothed
+	Monotone        bool    `json:"monotone"`         // isotonic pass over the mixtures' posteriors
+	AutoNext        bool    `json:"auto_next"`        // start the next round when one closes
+	LeaseSeconds    int     `json:"lease_seconds"`    // how long an annotator holds an item
+	Seed            int64   `json:"seed"`
+
+	// The networks and their training.
+	Width         int     `json:"width"`      // channels of the first stage
+	InputSize     int     `json:"input_size"` // pixels a side that the networks see
+	Epochs        int     `json:"epochs"`
+	Batch         int     `json:"batch"`
+	LearningRate  float64 `json:"learning_rate"`
+	LRStep        int     `json:"lr_step"`  // epochs between learning-rate drops
+	LRGamma       float64 `json:"lr_gamma"` // factor of a drop
+	Momentum      float64 `json:"momentum"`
+	WeightDecay   float64 `json:"weight_decay"`
+	CropPad       int     `json:"crop_pad"` // zero padding before the random crop, pixels
+	Flip          bool    `json:"flip"`     // random horizontal flip
+	EnergyWeight  float64 `json:"energy_weight"`
+	MarginKnown   float64 `json:"margin_known"`
+	MarginUnknown float64 `json:"margin_unknown"`
+}
+
+// Strategies are the query strategies a project may choose.
+var Strategies = []string{"eaoa", "random", "uncertainty", "certainty", "coreset", "badge"}
+
+// Variants of EAOA's query and of its data-driven score.
+var (
+	Variants    = []string{"per-class", "global"}
+	EUDVariants = []string{"reference", "paper", "smoothed"}
+)
+
+// DefaultSettings returns the method's published settings.
+func DefaultSettings() Settings {
+	return Settings{
+		Strategy: "eaoa", Budget: 1500, Neighbours: 250, TargetPrecision: 0.6, K: 5, KStep: 1, KTolerance: 0.05,
+		Variant: "per-class", EUD: "reference", LeaseSeconds: 300, Seed: 1,
+		Width: 16, InputSize: 32, Epochs: 200, Batch: 128, LearningRate: 0.01, LRStep: 60, LRGamma: 0.5,
+		Momentum: 0.9, WeightDecay: 5e-4, CropPad: 4, Flip: true,
+		EnergyWeight: 0.01, MarginKnown: -25, MarginUnknown: -7,
+	}
+}
+
+// Setting describes one field of Settings: what a form shows, what validation
+// asks. Exactly one of the pointers that Fields returns is set.
+type Setting struct {
+	Name  string // the JSON name, also the form field
+	Group string // "Query", "Networks" or "Training"
+	Label string
+	Help  string
+	Unit  string
+
+	Int     *int
+	Int64   *int64
+	Float   *float64
+	Bool    *bool
+	Choice  *string
+	Choices []string
+
+	Min, Max float64
+	OpenMin  bool // Min itself is not allowed
+}
+
+// Fields returns the table of the settings: the one place that names, describes
+// and bounds each. The pointers lead into s.
+func (s *Settings) Fields() []Setting {
+	const (
+		query    = "Query"
+		networks = "Networks"
+		training = "Training"
+	)
+	return []Setting{
+		{Name: "strategy", Group: query, Label: "Strategy", Help: "How images are chosen.", Choice: &s.Strategy, Choices: Strategies},
+		{Name: "budget", Group: query, Label: "Budget", Unit: "images", Help: "Images queried each round.", Int: &s.Budget, Min: 1, Max: 1_000_000},
+		{Name: "target_precision", Group: query, Label: "Target precision", Help: "Share of queried images that should be of known classes.", Float: &s.TargetPrecision, Min: 0, Max: 1},
+		{Name: "k", Group: query, Label: "First k", Help: "Candidates considered for each image queried, in the first round.", Float: &s.K, Min: 1, Max: 10_000},
+		{Name: "k_step", Group: query, Label: "k step", Help: "How far k moves when precision misses the target.", Float: &s.KStep, Min: 0, Max: 1000},
+		{Name: "k_tolerance", Group: query, Label: "k tolerance", Help: "How far precision may be from the target before k moves.", Float: &s.KTolerance, Min: 0, Max: 1},
+		{Name: "neighbours", Group: query, Label: "Neighbours", Help: "Pool images each labeled image points at in the data-driven score.", Int: &s.Neighbours, Min: 1, Max: 100_000},
+		{Name: "variant", Group: query, Label: "Query variant", Help: "Shares by predicted class, or one list.", Choice: &s.Variant, Choices: Variants},
+		{Name: "eu_d", Group: query, Label: "Data-driven score", Help: "Form of the data-driven epistemic uncertainty.", Choice: &s.EUD, Choices: EUDVariants},
+		{Name: "monotone", Group: query, Label: "Monotone posteriors", Help: "Make the mixtures' posteriors monotone in the score.", Bool: &s.Monotone},
+		{Name: "auto_next", Group: query, Label: "Start the next round by itself", Help: "As soon as a round closes.", Bool: &s.AutoNext},
+		{Name: "lease_seconds", Group: query, Label: "Lease", Unit: "s", Help: "How long an image stays with an annotator who does not answer.", Int: &s.LeaseSeconds, Min: 10, Max: 86_400},
+		{Name: "seed", Group: query, Label: "Seed", Help: "Rounds with the same seed, labels and settings query the same images.", Int64: &s.Seed, Min: 0, Max: math.MaxInt32},
+
+		{Name: "width", Group: networks, Label: "Width", Unit: "channels", Help: "Channels of the first stage; 64 is the textbook ResNet-18.", Int: &s.Width, Min: 2, Max: 256},
+		{Name: "input_size", Group: networks, Label: "Input size", Unit: "px", Help: "Side of the square the networks see.", Int: &s.InputSize, Min: 8, Max: 256},
+
+		{Name: "epochs", Group: training, Label: "Epochs", Help: "Passes over the labeled images, from scratch each round.", Int: &s.Epochs, Min: 1, Max: 10_000},
+		{Name: "batch", Group: training, Label: "Batch", Unit: "images", Help: "Images in one step.", Int: &s.Batch, Min: 2, Max: 4096},
+		{Name: "learning_rate", Group: training, Label: "Learning rate", Float: &s.LearningRate, Min: 0, OpenMin: true, Max: 10},
+		{Name: "lr_step", Group: training, Label: "Learning-rate step", Unit: "epochs", Help: "Epochs between drops of the learning rate.", Int: &s.LRStep, Min: 1, Max: 10_000},
+		{Name: "lr_gamma", Group: training, Label: "Learning-rate factor", Help: "The learning rate is multiplied by this at each drop.", Float: &s.LRGamma, Min: 0, OpenMin: true, Max: 1},
+		{Name: "momentum", Group: training, Label: "Momentum", Float: &s.Momentum, Min: 0, Max: 0.9999},
+		{Name: "weight_decay", Group: training, Label: "Weight decay", Float: &s.WeightDecay, Min: 0, Max: 1},
+		{Name: "crop_pad", Group: training, Label: "Crop padding", Unit: "px", Help: "Zero padding before the random crop; 0 for none.", Int: &s.CropPad, Min: 0, Max: 64},
+		{Name: "flip", Group: training, Label: "Mirror images", Help: "Flip at random from left to right while training.", Bool: &s.Flip},
+		{Name: "energy_weight", Group: training, Label: "Energy loss weight", Help: "0 trains the detector by cross-entropy alone.", Float: &s.EnergyWeight, Min: 0, Max: 100},
+		{Name: "margin_known", Group: training, Label: "Energy margin, known", Float: &s.MarginKnown, Min: -1000, Max: 1000},
+		{Name: "margin_unknown", Group: training, Label: "Energy margin, unknown", Float: &s.MarginUnknown, Min: -1000, Max: 1000},
+	}
+}
+
+// Validate reports the first setting outside its bounds.
+func (s *Settings) Validate() error {
+	for _, f := range s.Fields() {
+		if err := f.validate(); err != nil {
+			return err
+		}
+	}
+	if s.CropPad >= s.InputSize {
+		return Invalid("crop_pad", "Crop padding %d is not below the input size %d.", s.CropPad, s.InputSize)
+	}
+	return nil
+}
+
+func (f *Setting) validate() error {
+	var v float64
+	switch {
+	case f.Choice != nil:
+		if !slices.Contains(f.Choices, *f.Choice) {
+			return Invalid(f.Name, "%q is not one of %s.", *f.Choice, strings.Join(f.Choices, ", "))
+		}
+		return nil
+	case f.Bool != nil:
+		return nil
+	case f.Int != nil:
+		v = float64(*f.Int)
+	case f.Int64 != nil:
+		v = float64(*f.Int64)
+	default:
+		v = *f.Float
+	}
+	if math.IsNaN(v) || v < f.Min || v > f.Max || (f.OpenMin && v == f.Min) {
+		least := "at least"
+		if f.OpenMin {
+			least = "above"
+		}
+		return Invalid(f.Name, "%s must be %s %s and at most %s; got %s.", f.Label, least, num(f.Min), num(f.Max), num(v))
+	}
+	return nil
+}
+
+// String returns the value as a form field holds it.
+func (f *Setting) String() string {
+	switch {
+	case f.Choice != nil:
+		return *f.Choice
+	case f.Bool != nil:
+		return strconv.FormatBool(*f.Bool)
+	case f.Int != nil:
+		return strconv.Itoa(*f.Int)
+	case f.Int64 != nil:
+		return strconv.FormatInt(*f.Int64, 10)
+	default:
+		return num(*f.Float)
+	}
+}
+
+// Set parses the value of a form field. It does not check bounds; Validate does.
+func (f *Setting) Set(value string) error {
+	var err error
+	switch {
+	case f.Choice != nil:
+		*f.Choice = value
+	case f.Bool != nil:
+		*f.Bool = value == "true" || value == "on" || value == "1"
+	case f.Int != nil:
+		*f.Int, err = strconv.Atoi(value)
+	case f.Int64 != nil:
+		*f.Int64, err = strconv.ParseInt(value, 10, 64)
+	default:
+		*f.Float, err = strconv.ParseFloat(value, 64)
+	}
+	if err != nil {
+		return Invalid(f.Name, "%s must be a number; got %q.", f.Label, clip(value, 40))
+	}
+	return nil
+}
+
+func num(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return fmt.Sprintf("%s…", string(r[:n]))
+	}
+	return s
+}
