@@ -1,6 +1,9 @@
 package winnow
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Verdict is what a person (or an import) says of an image. The four outcomes and
 // "never labeled" (the empty verdict) stay apart everywhere.
@@ -47,6 +50,9 @@ func (d *Decision) Validate(classes int) error {
 	}
 	if d.ClientKey == "" || len(d.ClientKey) > MaxClientKey {
 		return Invalid("client_key", "A client key has 1 to %d characters.", MaxClientKey)
+	}
+	if strings.ContainsFunc(d.ClientKey, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return Invalid("client_key", "A client key is printable ASCII.")
 	}
 	if d.DurationMS < 0 || d.DurationMS > 24*3600*1000 {
 		return Invalid("duration_ms", "A duration is between 0 and a day.")

@@ -3,6 +3,7 @@ package winnow
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -83,21 +84,18 @@ func NewClasses(names []string) ([]Class, error) {
 	if len(names) > MaxClasses {
 		return nil, Invalid("classes", "%d classes are more than the limit of %d.", len(names), MaxClasses)
 	}
-	seen := make(map[string]bool, len(names))
 	classes := make([]Class, 0, len(names))
 	for i, name := range names {
 		name = strings.TrimSpace(name)
 		if err := validName("classes", "Class name", name, MaxClassName); err != nil {
 			return nil, err
 		}
-		fold := strings.ToLower(name)
-		if fold == "unknown" {
+		if strings.EqualFold(name, "unknown") {
 			return nil, Invalid("classes", "%q is not a known class: every project has the unknown class already.", name)
 		}
-		if seen[fold] {
+		if slices.ContainsFunc(classes, func(c Class) bool { return strings.EqualFold(c.Name, name) }) {
 			return nil, Invalid("classes", "The class %q is named twice.", name)
 		}
-		seen[fold] = true
 		classes = append(classes, Class{Index: i, Name: name, Key: ClassKey(i), Colour: classColours[i%len(classColours)]})
 	}
 	return classes, nil
@@ -121,6 +119,9 @@ func (p *Project) Validate() error {
 	if n := utf8.RuneCountInString(p.Instructions); n > MaxInstructions {
 		return Invalid("instructions", "The instructions have %d characters; the limit is %d.", n, MaxInstructions)
 	}
+	if !utf8.ValidString(p.Instructions) || strings.ContainsRune(p.Instructions, 0) {
+		return Invalid("instructions", "The instructions are not plain text.")
+	}
 	names := make([]string, len(p.Classes))
 	for i, c := range p.Classes {
 		if c.Index != i {
@@ -139,19 +140,24 @@ func (p *Project) Validate() error {
 
 var colourPattern = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
+// validName holds a one-line name against its limit. Characters that reorder or break
+// the text around them are refused: names stand in headings, buttons and CSV files.
 func validName(field, what, s string, limit int) error {
 	switch {
-	case strings.TrimSpace(s) == "":
-		return Invalid(field, "%s is empty.", what)
 	case !utf8.ValidString(s):
 		return Invalid(field, "%s is not valid UTF-8.", what)
 	case utf8.RuneCountInString(s) > limit:
 		return Invalid(field, "%s has %d characters; the limit is %d.", what, utf8.RuneCountInString(s), limit)
 	}
+	visible := false
 	for _, r := range s {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
 			return Invalid(field, "%s has a control character.", what)
 		}
+		visible = visible || (unicode.IsGraphic(r) && !unicode.IsSpace(r))
+	}
+	if !visible {
+		return Invalid(field, "%s is empty.", what)
 	}
 	return nil
 }

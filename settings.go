@@ -180,25 +180,46 @@ func (f *Setting) String() string {
 	}
 }
 
-// Set parses the value of a form field. It does not check bounds; Validate does.
+// Set parses the value of a form field; on an error the setting keeps its value. It does
+// not check bounds; Validate does.
 func (f *Setting) Set(value string) error {
-	var err error
+	value = strings.TrimSpace(value)
 	switch {
 	case f.Choice != nil:
 		*f.Choice = value
 	case f.Bool != nil:
-		*f.Bool = value == "true" || value == "on" || value == "1"
+		switch value {
+		case "true", "on", "1":
+			*f.Bool = true
+		case "false", "off", "0", "":
+			*f.Bool = false
+		default:
+			return f.unparsed("on or off", value)
+		}
 	case f.Int != nil:
-		*f.Int, err = strconv.Atoi(value)
+		v, err := strconv.Atoi(value)
+		if err != nil {
+			return f.unparsed("a whole number", value)
+		}
+		*f.Int = v
 	case f.Int64 != nil:
-		*f.Int64, err = strconv.ParseInt(value, 10, 64)
+		v, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return f.unparsed("a whole number", value)
+		}
+		*f.Int64 = v
 	default:
-		*f.Float, err = strconv.ParseFloat(value, 64)
-	}
-	if err != nil {
-		return Invalid(f.Name, "%s must be a number; got %q.", f.Label, clip(value, 40))
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return f.unparsed("a number", value)
+		}
+		*f.Float = v
 	}
 	return nil
+}
+
+func (f *Setting) unparsed(want, value string) error {
+	return Invalid(f.Name, "%s must be %s; got %q.", f.Label, want, clip(value, 40))
 }
 
 func num(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -4,6 +4,7 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -22,7 +23,7 @@ var Roles = []Role{RoleAdmin, RoleAnnotator, RoleViewer}
 // Allows reports whether a holder of r may do what asks for need.
 func (r Role) Allows(need Role) bool {
 	rank := map[Role]int{RoleViewer: 1, RoleAnnotator: 2, RoleAdmin: 3}
-	return rank[r] > 0 && rank[r] >= rank[need]
+	return rank[need] > 0 && rank[r] >= rank[need]
 }
 
 // User is a person who signs in. SiteAdmin may make projects and is admin of all.
@@ -65,11 +66,19 @@ type Token struct {
 // MinPassword is the shortest password accepted.
 const MinPassword = 10
 
+// MaxUserName is the longest name of a person.
+const MaxUserName = 80
+
+// ValidateUserName says what is wrong with a person's name, if anything.
+func ValidateUserName(name string) error {
+	return validName("name", "Name", name, MaxUserName)
+}
+
 // NormalizeEmail checks an address and returns it in the form that is stored.
 func NormalizeEmail(s string) (string, error) {
 	s = strings.ToLower(strings.TrimSpace(s))
 	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || len(s) > 254 {
+	if err != nil || a.Address != s || len(s) > 254 || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }) {
 		return "", Invalid("email", "%q is not an e-mail address.", clip(s, 60))
 	}
 	return s, nil
