@@ -1,0 +1,95 @@
+# Winnow. `make` or `make help` lists the targets.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# GoMLX's pure-Go backend has vectorised kernels for amd64 behind Go's simd experiment: many
+# times faster. A plain `go build ./...` works everywhere, and is slow only in training.
+ifeq ($(shell go env GOARCH 2>/dev/null),amd64)
+export GOEXPERIMENT := simd
+endif
+
+# The race detector slows array code tenfold, so the packages that train networks run twice: with
+# -race on the small cases (-short), and everything without it.
+NUMERIC := ./ml/... ./jobs/... ./app/...
+
+# step prints the title of what follows, so that a failure is easy to place.
+step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
+
+.PHONY: help run build test check fmt generate bench demo clean \
+	check-format check-vet check-lint check-generated check-tidy test-go test-browser
+
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Use
+
+run: ## Install what is missing, build, and start everything here: database, server, worker, demo
+	@scripts/need.sh go cc postgres
+	@$(MAKE) --no-print-directory build
+	@exec bin/winnow dev $(ARGS)
+
+build: ## Build bin/winnow
+	go build -o bin/winnow ./cmd/winnow
+
+clean: ## Remove what was built (not your data: that is .winnow)
+	rm -rf bin out
+
+##@ Change
+
+fmt: ## Format Go and templ files
+	go tool templ fmt -log-level error .
+	go tool gofumpt -l -w .
+
+generate: ## Regenerate views/*_templ.go from the templ files
+	go tool templ generate -log-level error
+
+##@ Check
+
+test: ## Everything: build, checks, unit, database and browser tests
+	@scripts/need.sh go cc postgres browser
+	@$(MAKE) --no-print-directory check test-go test-browser
+	@printf '\nAll checks and tests passed.\n'
+
+check: build check-format check-vet check-lint check-generated check-tidy ## What needs no test run: build, format, vet, staticcheck, generated code, go.mod
+
+check-format:
+	$(call step,gofumpt)
+	@files=$$(go tool gofumpt -l .); test -z "$$files" || { echo "Not formatted (make fmt mends it):"; echo "$$files"; exit 1; }
+
+check-vet:
+	$(call step,go vet)
+	@go vet ./...
+
+check-lint:
+	$(call step,staticcheck)
+	@go tool staticcheck ./...
+
+# Compared with the files as they were, not with git: it holds in a tree with uncommitted work too.
+check-generated:
+	$(call step,generated code)
+	@sums() { find . -name '*_templ.go' -not -path './.*' -exec sha256sum {} + | sort -k 2; }; \
+	before=$$(sums); go tool templ generate -log-level error; \
+	diff <(echo "$$before") <(sums) || { echo "The files above did not match their templ sources; they do now: commit them."; exit 1; }
+
+check-tidy:
+	$(call step,go.mod)
+	@go mod tidy -diff
+
+test-go:
+	$(call step,unit and database tests with the race detector)
+	@go test -race -short -p 2 -timeout 15m $$(go list ./... | grep -v '/e2e$$')
+	$(call step,numeric tests in full)
+	@go test -p 2 -timeout 15m $(NUMERIC)
+
+test-browser: build
+	$(call step,browser tests)
+	@WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 15m ./e2e/...
+
+##@ Measure
+
+bench: ## Run the benchmarks of all packages (docs/benchmarks.md has the figures)
+	go test -run '^$$' -bench . -benchmem $(or $(PACKAGES),./...)
