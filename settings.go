@@ -22,6 +22,7 @@ type Settings struct {
 	Variant         string  `json:"variant"`          // per-class or global
 	EUD             string  `json:"eu_d"`             // reference, paper or smoothed
 	Monotone        bool    `json:"monotone"`         // isotonic pass over the mixtures' posteriors
+	Ablation        string  `json:"ablation"`         // none, or the part of EAOA that is left out
 	AutoNext        bool    `json:"auto_next"`        // start the next round when one closes
 	LeaseSeconds    int     `json:"lease_seconds"`    // how long an annotator holds an item
 	Seed            int64   `json:"seed"`
@@ -46,17 +47,19 @@ type Settings struct {
 // Strategies are the query strategies a project may choose.
 var Strategies = []string{"eaoa", "random", "uncertainty", "certainty", "coreset", "badge"}
 
-// Variants of EAOA's query and of its data-driven score.
+// Variants of EAOA's query and of its data-driven score, and what can be left out
+// of it to see what it is worth.
 var (
 	Variants    = []string{"per-class", "global"}
 	EUDVariants = []string{"reference", "paper", "smoothed"}
+	Ablations   = []string{"none", "no-eu-d", "eu-only", "au-only"}
 )
 
 // DefaultSettings returns the method's published settings.
 func DefaultSettings() Settings {
 	return Settings{
 		Strategy: "eaoa", Budget: 1500, Neighbours: 250, TargetPrecision: 0.6, K: 5, KStep: 1, KTolerance: 0.05,
-		Variant: "per-class", EUD: "reference", LeaseSeconds: 300, Seed: 1,
+		Variant: "per-class", EUD: "reference", Ablation: "none", LeaseSeconds: 300, Seed: 1,
 		Width: 16, InputSize: 32, Epochs: 200, Batch: 128, LearningRate: 0.01, LRStep: 60, LRGamma: 0.5,
 		Momentum: 0.9, WeightDecay: 5e-4, CropPad: 4, Flip: true,
 		EnergyWeight: 0.01, MarginKnown: -25, MarginUnknown: -7,
@@ -102,6 +105,7 @@ func (s *Settings) Fields() []Setting {
 		{Name: "variant", Group: query, Label: "Query variant", Help: "Shares by predicted class, or one list.", Choice: &s.Variant, Choices: Variants},
 		{Name: "eu_d", Group: query, Label: "Data-driven score", Help: "Form of the data-driven epistemic uncertainty.", Choice: &s.EUD, Choices: EUDVariants},
 		{Name: "monotone", Group: query, Label: "Monotone posteriors", Help: "Make the mixtures' posteriors monotone in the score.", Bool: &s.Monotone},
+		{Name: "ablation", Group: query, Label: "Ablation", Help: "Leave out a part of EAOA: the data-driven score, the aleatoric score, or all but it.", Choice: &s.Ablation, Choices: Ablations},
 		{Name: "auto_next", Group: query, Label: "Start the next round by itself", Help: "As soon as a round closes.", Bool: &s.AutoNext},
 		{Name: "lease_seconds", Group: query, Label: "Lease", Unit: "s", Help: "How long an image stays with an annotator who does not answer.", Int: &s.LeaseSeconds, Min: 10, Max: 86_400},
 		{Name: "seed", Group: query, Label: "Seed", Help: "Rounds with the same seed, labels and settings query the same images.", Int64: &s.Seed, Min: 0, Max: math.MaxInt32},
