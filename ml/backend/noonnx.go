@@ -1,0 +1,17 @@
+//go:build !onnx
+
+package backend
+
+import (
+	"errors"
+
+	"github.com/gomlx/compute"
+)
+
+const onnxBuilt = false
+
+var errNoONNX = errors.New("built without -tags onnx")
+
+func openONNX(string) (compute.Backend, error) { return nil, errNoONNX }
+func onnxPresent() bool                        { return false }
+func installONNX(string) error                 { return errNoONNX }
