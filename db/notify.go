@@ -1,0 +1,60 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/jackc/pgx/v5"
+
+	"winnow"
+)
+
+const channel = "winnow"
+
+// Notice says that something of a project has changed, by its ids only: who needs
+// more reads it. Round and Import are 0 when the change is not about one.
+type Notice struct {
+	Project winnow.ProjectID `json:"project"`
+	Round   winnow.RoundID   `json:"round,omitempty"`
+	Import  winnow.ImportID  `json:"import,omitempty"`
+}
+
+// notify tells the listeners of n once the transaction commits.
+func notify(ctx context.Context, tx pgx.Tx, n Notice) error {
+	payload, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "SELECT pg_notify(@channel, @payload)",
+		pgx.NamedArgs{"channel": channel, "payload": string(payload)})
+	return err
+}
+
+// Listen calls fn for every notice until ctx ends, when it returns nil, or the
+// connection is lost, when it returns CodeUnavailable: the caller listens again,
+// and reads what it may have missed. fn must be quick.
+func (s *Store) Listen(ctx context.Context, fn func(Notice)) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return wrap(err, "listen")
+	}
+	// A connection that has listened is not for others.
+	c := conn.Hijack()
+	defer c.Close(context.WithoutCancel(ctx))
+	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
+		return wrap(err, "listen")
+	}
+	for {
+		n, err := c.WaitForNotification(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return unavailable(err)
+		}
+		var notice Notice
+		if json.Unmarshal([]byte(n.Payload), &notice) == nil {
+			fn(notice)
+		}
+	}
+}

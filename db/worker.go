@@ -1,0 +1,280 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"winnow"
+)
+
+// The worker's writes carry the attempt that it works for. When its round has been
+// taken over, cancelled or retried meanwhile, they change nothing and say so.
+
+// maxTakeovers is how many workers may vanish over one round before it fails: a
+// round that kills its worker must not do so for ever.
+const maxTakeovers = 5
+
+// BeginRound makes a queued round the worker's and fixes which labels it sees.
+// CodeConflict if the attempt was given up, or the round has moved on.
+func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, backend string) (*winnow.Round, error) {
+	var round *winnow.Round
+	err := s.tx(ctx, func(tx pgx.Tx) (err error) {
+		round, err = one(ctx, tx, scanRound, `
+			UPDATE rounds r
+			SET state = 'training', backend = @backend, started_at = @now, heartbeat_at = @now, progress = '{}',
+			    label_version = coalesce((SELECT max(e.id) FROM label_events e WHERE e.project_id = r.project_id), 0)
+			WHERE r.id = @id AND r.attempt = @attempt AND r.state = 'queued'
+			RETURNING `+roundColumns,
+			pgx.NamedArgs{"id": id, "attempt": attempt, "backend": backend, "now": s.now()})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.fenced(ctx, tx, id)
+		}
+		if err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Project: round.ProjectID, Round: id})
+	})
+	return round, wrap(err, "begin round %d", id)
+}
+
+// fenced says why a worker's write to a round changed nothing.
+func (s *Store) fenced(ctx context.Context, tx pgx.Tx, id winnow.RoundID) error {
+	r, err := s.roundByID(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if r.State == winnow.RoundCancelled {
+		return winnow.Errorf(winnow.CodeCanceled, "Round %d was cancelled.", r.Number)
+	}
+	return winnow.Errorf(winnow.CodeConflict, "Round %d is %s in attempt %d: this worker has lost it.", r.Number, r.State, r.Attempt)
+}
+
+// RoundProgress reports how far the worker is, and that it lives. CodeCanceled if
+// the round was cancelled, CodeConflict if it was given to another worker.
+func (s *Store) RoundProgress(ctx context.Context, id winnow.RoundID, attempt int, state winnow.RoundState, p winnow.Progress) error {
+	if state != winnow.RoundTraining && state != winnow.RoundScoring {
+		return winnow.Invalid("state", "A worker reports training or scoring, not %s.", state)
+	}
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		project, err := value[winnow.ProjectID](ctx, tx, `
+			UPDATE rounds SET state = @state, progress = @progress, heartbeat_at = @now
+			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
+			RETURNING project_id`,
+			pgx.NamedArgs{"id": id, "attempt": attempt, "state": state, "progress": p, "now": s.now()})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.fenced(ctx, tx, id)
+		}
+		if err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Project: project, Round: id})
+	})
+	return wrap(err, "report progress of round %d", id)
+}
+
+// OpenLabeling ends the worker's part of a round in one transaction: it stores the
+// query, the metrics and the networks, and opens the round to the annotators. An
+// image that an import has labeled meanwhile is left out. Errors as RoundProgress.
+func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool, checkpoints map[string][]byte) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		project, err := value[winnow.ProjectID](ctx, tx, `
+			SELECT project_id FROM rounds
+			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
+			FOR NO KEY UPDATE`, pgx.NamedArgs{"id": id, "attempt": attempt})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.fenced(ctx, tx, id)
+		}
+		if err != nil {
+			return err
+		}
+		total, err := insertItems(ctx, tx, project, id, items)
+		if err != nil {
+			return err
+		}
+		if total == 0 {
+			return winnow.Errorf(winnow.CodeConflict, "No queried image is left to ask about: all were labeled meanwhile.")
+		}
+		for name, data := range checkpoints {
+			if _, err := tx.Exec(ctx, `
+				INSERT INTO round_checkpoints (round_id, name, data) VALUES (@round, @name, @data)
+				ON CONFLICT (round_id, name) DO UPDATE SET data = excluded.data`,
+				pgx.NamedArgs{"round": id, "name": name, "data": data}); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, `
+			UPDATE rounds
+			SET state = 'labeling', labeling_at = @now, heartbeat_at = NULL, metrics = @metrics, cold_start = @cold,
+			    item_count = @total
+			WHERE id = @id`,
+			pgx.NamedArgs{"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": total}); err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Project: project, Round: id})
+	})
+	return wrap(err, "open labeling of round %d", id)
+}
+
+// insertItems stores a query and returns how many of its images nobody has decided.
+func insertItems(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, round winnow.RoundID, items []winnow.Item) (int, error) {
+	n := len(items)
+	var (
+		images    = make([]winnow.ImageID, n)
+		ranks     = make([]int, n)
+		slices    = make([]winnow.Slice, n)
+		predicted = make([]*int, n)
+		scores    [5][]*float64 // null without scores
+	)
+	for c := range scores {
+		scores[c] = make([]*float64, n)
+	}
+	for i := range items {
+		item := &items[i]
+		images[i], ranks[i], slices[i] = item.ImageID, item.Rank, item.Slice
+		if item.Slice == "" {
+			slices[i] = winnow.SliceQuery
+		}
+		if sc := &item.Scores; sc.HasScores {
+			for c, v := range []*float64{&sc.EUL, &sc.EUD, &sc.AU, &sc.Clean, &sc.Info} {
+				scores[c][i] = v
+			}
+			if sc.Predicted >= 0 {
+				predicted[i] = &sc.Predicted
+			}
+		}
+	}
+	tag, err := tx.Exec(ctx, `
+		INSERT INTO query_items (project_id, round_id, image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted)
+		SELECT i.project_id, @round, i.id, n.rank, n.slice, n.eu_l, n.eu_d, n.au, n.clean, n.info, n.predicted
+		FROM unnest(@images::bigint[], @ranks::int[], @slices::text[], @eu_l::float8[], @eu_d::float8[], @au::float8[],
+		            @clean::float8[], @info::float8[], @predicted::int[])
+		     AS n (image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted)
+		JOIN images i ON i.id = n.image_id AND i.project_id = @project
+		WHERE i.verdict IS NULL
+		ORDER BY n.rank`,
+		pgx.NamedArgs{
+			"project": project, "round": round, "images": images, "ranks": ranks, "slices": slices,
+			"eu_l": scores[0], "eu_d": scores[1], "au": scores[2], "clean": scores[3], "info": scores[4],
+			"predicted": predicted,
+		})
+	return int(tag.RowsAffected()), err
+}
+
+// FailRound ends a round with a message that the admin may see. CodeConflict if the
+// worker has lost it.
+func (s *Store) FailRound(ctx context.Context, id winnow.RoundID, attempt int, message string) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		project, err := value[winnow.ProjectID](ctx, tx, `
+			UPDATE rounds SET state = 'failed', error = @message, closed_at = @now, heartbeat_at = NULL
+			WHERE id = @id AND attempt = @attempt AND state IN ('queued', 'training', 'scoring')
+			RETURNING project_id`,
+			pgx.NamedArgs{"id": id, "attempt": attempt, "message": message, "now": s.now()})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.fenced(ctx, tx, id)
+		}
+		if err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Project: project, Round: id})
+	})
+	return wrap(err, "fail round %d", id)
+}
+
+// RequeueStaleRounds takes the rounds whose worker has said nothing for olderThan
+// away from it and queues them again, and returns how many. A round that has lost
+// too many workers fails instead.
+func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration) (int, error) {
+	requeued := 0
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		rounds, err := collect(ctx, tx, scanRound, `
+			WITH stale AS (
+				SELECT id FROM rounds
+				WHERE state IN ('training', 'scoring') AND heartbeat_at < @before
+				ORDER BY id
+				LIMIT 100
+				FOR UPDATE SKIP LOCKED
+			)
+			UPDATE rounds r
+			SET state = CASE WHEN r.takeovers < @max THEN 'queued' ELSE 'failed' END,
+			    error = CASE WHEN r.takeovers < @max THEN '' ELSE @message END,
+			    closed_at = CASE WHEN r.takeovers < @max THEN NULL ELSE @now::timestamptz END,
+			    attempt = r.attempt + 1, takeovers = r.takeovers + 1, heartbeat_at = NULL, progress = '{}'
+			FROM stale
+			WHERE r.id = stale.id
+			RETURNING `+roundColumns,
+			pgx.NamedArgs{
+				"before": s.now().Add(-olderThan), "now": s.now(), "max": maxTakeovers,
+				"message": "Every worker that took this round stopped before it was done. Look at their logs (memory?), then retry.",
+			})
+		if err != nil {
+			return err
+		}
+		for _, r := range rounds {
+			if err := notify(ctx, tx, Notice{Project: r.ProjectID, Round: r.ID}); err != nil {
+				return err
+			}
+			if err := s.audit(ctx, tx, 0, r.ProjectID, "round.takeover", detail{"round": r.Number, "attempt": r.Attempt, "state": r.State}); err != nil {
+				return err
+			}
+			if r.State != winnow.RoundQueued {
+				continue
+			}
+			requeued++
+			if err := s.opts.Enqueue(ctx, tx, r.ID, r.Attempt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return requeued, wrap(err, "requeue stale rounds")
+}
+
+// TrainingSet returns the pool images with a label to learn from and their labels,
+// as they stood at the label event upTo: the class index, or classes for unknown.
+// Images of classes that the round does not know yet are left out.
+func (s *Store) TrainingSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, classes int) ([]winnow.ImageID, []int, error) {
+	ids, labels, err := s.labeledSet(ctx, `
+		SELECT id, coalesce(class, @classes) FROM images
+		WHERE project_id = @project AND split = 'pool' AND verdict IN ('known', 'unknown')
+		  AND label_event_id <= @up_to AND coalesce(class, 0) < @classes
+		ORDER BY id`,
+		pgx.NamedArgs{"project": project, "up_to": upTo, "classes": classes})
+	return ids, labels, wrap(err, "read training set of project %d", project)
+}
+
+// TestSet returns the test images of known classes and their class indices.
+func (s *Store) TestSet(ctx context.Context, project winnow.ProjectID) ([]winnow.ImageID, []int, error) {
+	ids, labels, err := s.labeledSet(ctx, `
+		SELECT id, class FROM images
+		WHERE project_id = @project AND split = 'test' AND verdict = 'known'
+		ORDER BY id`,
+		pgx.NamedArgs{"project": project})
+	return ids, labels, wrap(err, "read test set of project %d", project)
+}
+
+func (s *Store) labeledSet(ctx context.Context, sql string, args pgx.NamedArgs) (ids []winnow.ImageID, labels []int, err error) {
+	rows, err := s.pool.Query(ctx, sql, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	var (
+		id    winnow.ImageID
+		label int
+	)
+	_, err = pgx.ForEachRow(rows, []any{&id, &label}, func() error {
+		ids, labels = append(ids, id), append(labels, label)
+		return nil
+	})
+	return ids, labels, err
+}
+
+// PoolSet returns the pool images that nobody has decided, in the order of their ids.
+func (s *Store) PoolSet(ctx context.Context, project winnow.ProjectID) ([]winnow.ImageID, error) {
+	ids, err := collect(ctx, s.pool, pgx.RowTo[winnow.ImageID], `
+		SELECT id FROM images WHERE project_id = @project AND split = 'pool' AND verdict IS NULL ORDER BY id`,
+		pgx.NamedArgs{"project": project})
+	return ids, wrap(err, "read pool of project %d", project)
+}
