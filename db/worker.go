@@ -95,7 +95,8 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 			return err
 		}
 		if total == 0 {
-			return winnow.Errorf(winnow.CodeConflict, "No queried image is left to ask about: all were labeled meanwhile.")
+			// Not a conflict: the round is still the worker's, who must say that it failed.
+			return winnow.Errorf(winnow.CodeInvalid, "No queried image is left to ask about: all were labeled meanwhile.")
 		}
 		for name, data := range checkpoints {
 			if _, err := tx.Exec(ctx, `
@@ -181,6 +182,28 @@ func (s *Store) FailRound(ctx context.Context, id winnow.RoundID, attempt int, m
 		return notify(ctx, tx, Notice{Project: project, Round: id})
 	})
 	return wrap(err, "fail round %d", id)
+}
+
+// RequeueRound gives a round back that its worker cannot finish, because it is told
+// to stop. Errors as RoundProgress.
+func (s *Store) RequeueRound(ctx context.Context, id winnow.RoundID, attempt int) error {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		project, err := value[winnow.ProjectID](ctx, tx, `
+			UPDATE rounds SET state = 'queued', attempt = attempt + 1, heartbeat_at = NULL, progress = '{}'
+			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
+			RETURNING project_id`, pgx.NamedArgs{"id": id, "attempt": attempt})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return s.fenced(ctx, tx, id)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.opts.Enqueue(ctx, tx, id, attempt+1); err != nil {
+			return err
+		}
+		return notify(ctx, tx, Notice{Project: project, Round: id})
+	})
+	return wrap(err, "requeue round %d", id)
 }
 
 // RequeueStaleRounds takes the rounds whose worker has said nothing for olderThan

@@ -1,5 +1,3 @@
-// Package jobs is the glue between the work that Winnow does away from a request,
-// training rounds and importing images, and the stores that remember it.
 package jobs
 
 import (

@@ -27,7 +27,7 @@ first_of() {
 
 have_postgres() {
 	# Debian keeps initdb and postgres off PATH, one folder a version; so does Homebrew.
-	first_of ${WINNOW_POSTGRES_BIN:+"$WINNOW_POSTGRES_BIN/initdb"} initdb /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb \
+	first_of ${WINNOW_PG_BIN:+"$WINNOW_PG_BIN/initdb"} initdb /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb \
 		/usr/local/pgsql/bin/initdb /opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb >/dev/null
 }
 
@@ -65,14 +65,14 @@ apt_install() {
 
 # The package would create a cluster and start a server on port 5432. Winnow wants only the
 # programs, so a setting that is there during the installation, and not after it, says no.
-apt_install_postgres() (
-	dir=/etc/postgresql-common/createcluster.d
+apt_install_postgres() {
+	local dir=/etc/postgresql-common/createcluster.d file
 	file=$dir/zz-winnow-no-cluster.conf
 	as_root mkdir -p "$dir"
-	trap 'as_root rm -f "$file"' EXIT
 	echo 'create_main_cluster = false' | as_root tee "$file" >/dev/null
+	trap 'as_root rm -f "$file"' RETURN
 	apt_install postgresql
-)
+}
 
 need_go() {
 	command -v go >/dev/null || fail "Go is missing. Install Go 1.26 or newer: https://go.dev/doc/install"
@@ -108,7 +108,7 @@ need_postgres() {
     Arch             sudo pacman -S postgresql
     macOS            brew install postgresql@17
 
-They may also be anywhere else: WINNOW_POSTGRES_BIN=/path/to/bin names the folder that holds initdb.
+They may also be anywhere else: WINNOW_PG_BIN=/path/to/bin names the folder that holds initdb.
 To use a server that is already running instead: DATABASE_URL=postgres://user:password@host/database make run"
 }
 
@@ -117,7 +117,7 @@ need_browser() {
 	have_browser && return
 	if can_apt; then
 		# Ubuntu's chromium package is a stub that wants snap; there the message below is the answer.
-		if grep -qx 'ID=debian' /etc/os-release; then
+		if [ "$(. /etc/os-release && echo "$ID")" = debian ]; then
 			apt_install chromium
 			have_browser || fail "apt installed chromium, but no chromium is on PATH."
 			return

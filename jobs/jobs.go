@@ -1,0 +1,50 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"winnow"
+)
+
+// queueRounds is apart from other queues, so that short jobs never wait for a
+// round to train.
+const queueRounds = "rounds"
+
+// RoundArgs asks for one attempt at a round. Everything else is in the round's row.
+type RoundArgs struct {
+	Round   winnow.RoundID `json:"round"`
+	Attempt int            `json:"attempt"`
+}
+
+// Kind names the job in the database.
+func (RoundArgs) Kind() string { return "round" }
+
+// InsertOpts sends the job to its queue. River's own attempts are for the moments
+// before a round begins, when the database may not answer; after that, the round's
+// row says what becomes of it.
+func (RoundArgs) InsertOpts() river.InsertOpts {
+	return river.InsertOpts{Queue: queueRounds, MaxAttempts: 10}
+}
+
+// Enqueue inserts the job of an attempt in the transaction that makes the attempt.
+type Enqueue func(ctx context.Context, tx pgx.Tx, round winnow.RoundID, attempt int) error
+
+// NewEnqueue returns an Enqueue that any process can use: it needs no connection of
+// its own, and works nothing.
+func NewEnqueue() (Enqueue, error) {
+	client, err := river.NewClient(riverpgxv5.New(nil), &river.Config{})
+	if err != nil {
+		return nil, fmt.Errorf("make insert-only job client: %w", err)
+	}
+	return func(ctx context.Context, tx pgx.Tx, round winnow.RoundID, attempt int) error {
+		if _, err := client.InsertTx(ctx, tx, RoundArgs{Round: round, Attempt: attempt}, nil); err != nil {
+			return fmt.Errorf("insert job of round %d, attempt %d: %w", round, attempt, err)
+		}
+		return nil
+	}, nil
+}

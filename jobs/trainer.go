@@ -1,0 +1,20 @@
+package jobs
+
+import (
+	"context"
+
+	"winnow"
+	"winnow/ml"
+	"winnow/ml/backend"
+)
+
+type trainer struct{ backend *backend.Backend }
+
+// NewTrainer trains on a backend.
+func NewTrainer(be *backend.Backend) Trainer { return trainer{be} }
+
+func (t trainer) Name() string { return t.backend.Name() }
+
+func (t trainer) RunRound(ctx context.Context, in ml.RoundInput, progress func(winnow.Progress)) (*ml.RoundOutput, error) {
+	return ml.RunRound(ctx, t.backend, in, progress)
+}
