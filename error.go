@@ -18,6 +18,7 @@ const (
 	CodeGone            Code = "gone"            // the lease, invitation or link has expired
 	CodeTooLarge        Code = "too_large"       // over a size limit
 	CodeUnsupported     Code = "unsupported"     // a media type or format that is not read
+	CodeRateLimited     Code = "rate_limited"    // too many attempts; wait
 	CodeUnavailable     Code = "unavailable"     // a dependency does not answer; try again
 	CodeCanceled        Code = "canceled"        // stopped on request
 	CodeInternal        Code = "internal"        // everything else: our fault

@@ -1,0 +1,30 @@
+// Keeps parts of a page up to date: <div data-live="URL"> opens the event stream at
+// URL, and each "fragment" event replaces what is inside. "done" ends the stream.
+// The browser reconnects by itself when the connection is lost.
+
+function follow(target) {
+  const source = new EventSource(target.dataset.live);
+  source.addEventListener("fragment", (event) => swap(target, event.data));
+  source.addEventListener("done", () => source.close());
+  source.addEventListener("reload", () => {
+    source.close();
+    location.reload();
+  });
+  addEventListener("pagehide", () => source.close(), { once: true });
+}
+
+// swap replaces the content, and keeps open what the reader has opened and the
+// focus where it was.
+function swap(target, html) {
+  const open = new Set([...target.querySelectorAll("details[open][id]")].map((d) => d.id));
+  const focus = target.contains(document.activeElement) ? document.activeElement.id : "";
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  for (const details of template.content.querySelectorAll("details[id]")) {
+    if (open.has(details.id)) details.open = true;
+  }
+  target.replaceChildren(template.content);
+  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+}
+
+for (const target of document.querySelectorAll("[data-live]")) follow(target);
