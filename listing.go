@@ -23,17 +23,15 @@ const Unlabeled = "unlabeled"
 
 // ItemFilter narrows a round's items. The zero value asks for all of them.
 type ItemFilter struct {
-	Verdict   string // a Verdict, or "unlabeled"; empty means any
-	Class     *int   // decided as this class
-	Predicted *int   // predicted as this class
+	Verdict string // a Verdict, or "unlabeled"; empty means any
+	Class   *int   // class index of known items
 }
 
 // HistoryEntry is one label event of an image, with the names a reader needs.
 type HistoryEntry struct {
 	LabelEvent
-	UserName string // empty for imports from the command line
-	Round    *int   // number of the round that asked, nil for imports
-	Standing bool   // it is the image's current label
+	User  string // name or e-mail; empty for imports from the command line
+	Round int    // number of the round that asked, -1 for imports
 }
 
 // DecideResult is what became of a decision.
@@ -46,7 +44,7 @@ type DecideResult struct {
 // Notice says that something moved. It carries identifiers only; whoever hears it
 // reads the rest.
 type Notice struct {
-	Project ProjectID `json:"project,omitempty"`
+	Project ProjectID `json:"project"`
 	Round   RoundID   `json:"round,omitempty"`
 	Import  ImportID  `json:"import,omitempty"`
 }

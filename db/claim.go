@@ -33,11 +33,8 @@ func scanItem(row pgx.CollectableRow) (winnow.Item, error) {
 	return q, err
 }
 
-// ItemFilter narrows a list of items; the zero value asks for all.
-type ItemFilter struct {
-	Verdict string // a winnow.Verdict, or Unlabeled
-	Class   *int   // the class index of known items
-}
+// ItemFilter narrows a list of items.
+type ItemFilter = winnow.ItemFilter
 
 // Items lists the items of a round by rank.
 func (s *Store) Items(ctx context.Context, round winnow.RoundID, f ItemFilter, page winnow.Page) ([]winnow.Item, string, error) {

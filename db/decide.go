@@ -12,11 +12,7 @@ import (
 )
 
 // DecideResult says what became of a decision.
-type DecideResult struct {
-	Event    winnow.EventID
-	Replayed bool         // the same decision had arrived before
-	Round    winnow.Round // as it stands now, closed if this was its last item
-}
+type DecideResult = winnow.DecideResult
 
 // Decide records a person's decision on an item, in one transaction with everything
 // that hangs on it; the decision on the last item closes the round.

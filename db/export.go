@@ -49,7 +49,7 @@ func exportQuery(project winnow.ProjectID, f winnow.LabelFilter) (string, pgx.Na
 	if split == "" {
 		split = winnow.SplitPool
 	}
-	if err := (ImageFilter{Split: split}).validate(); err != nil {
+	if err := validImageFilter(ImageFilter{Split: split}); err != nil {
 		return "", nil, err
 	}
 	for _, status := range f.Statuses {

@@ -36,17 +36,12 @@ func (s *Store) Image(ctx context.Context, project winnow.ProjectID, id winnow.I
 }
 
 // Unlabeled is the verdict to filter by for images and items that nobody has decided.
-const Unlabeled = "unlabeled"
+const Unlabeled = winnow.Unlabeled
 
-// ImageFilter narrows a list of images; the zero value asks for all.
-type ImageFilter struct {
-	Split   winnow.Split
-	Verdict string // a winnow.Verdict, or Unlabeled
-	Class   *int   // the class index of known images
-	Round   *int   // the number of the round that asked about them
-}
+// ImageFilter narrows a list of images.
+type ImageFilter = winnow.ImageFilter
 
-func (f ImageFilter) validate() error {
+func validImageFilter(f ImageFilter) error {
 	if f.Split != "" && f.Split != winnow.SplitPool && f.Split != winnow.SplitTest {
 		return winnow.Invalid("split", "A split is pool or test.")
 	}
@@ -64,7 +59,7 @@ var verdicts = []winnow.Verdict{winnow.VerdictKnown, winnow.VerdictUnknown, winn
 
 // Images lists images in the order of their ids.
 func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f ImageFilter, page winnow.Page) ([]winnow.Image, string, error) {
-	if err := f.validate(); err != nil {
+	if err := validImageFilter(f); err != nil {
 		return nil, "", err
 	}
 	w, err := newWindow(page, 0)
@@ -108,11 +103,7 @@ func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f ImageFil
 }
 
 // HistoryEntry is a label event with the names that a page shows.
-type HistoryEntry struct {
-	winnow.LabelEvent
-	User  string // name or e-mail; empty for imports from the command line
-	Round int    // the number of the round that asked, -1 for imports
-}
+type HistoryEntry = winnow.HistoryEntry
 
 // maxHistory bounds the history of an image.
 const maxHistory = 500

@@ -13,11 +13,7 @@ const channel = "winnow"
 
 // Notice says that something of a project has changed, by its ids only: who needs
 // more reads it. Round and Import are 0 when the change is not about one.
-type Notice struct {
-	Project winnow.ProjectID `json:"project"`
-	Round   winnow.RoundID   `json:"round,omitempty"`
-	Import  winnow.ImportID  `json:"import,omitempty"`
-}
+type Notice = winnow.Notice
 
 // notify tells the listeners of n once the transaction commits.
 func notify(ctx context.Context, tx pgx.Tx, n Notice) error {

@@ -113,11 +113,7 @@ func (s *Store) FindProject(ctx context.Context, nameOrID string) (*winnow.Proje
 }
 
 // ProjectSummary is a project in somebody's list.
-type ProjectSummary struct {
-	winnow.Project
-	Role   winnow.Role   // what they may do in it
-	Latest *winnow.Round // the newest round, nil before the first
-}
+type ProjectSummary = winnow.ProjectSummary
 
 // Projects lists the projects that a person may see, newest first.
 func (s *Store) Projects(ctx context.Context, user winnow.User, page winnow.Page) ([]ProjectSummary, string, error) {

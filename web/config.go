@@ -58,6 +58,8 @@ type Deps struct {
 	Accounts handlers.AccountStore
 	Projects handlers.ProjectStore
 	People   handlers.PeopleStore
+	Invites  handlers.InviteStore
+	Tokens   handlers.TokenStore
 	Images   handlers.ImageStore
 	Imports  handlers.ImportStore
 	Rounds   handlers.RoundStore

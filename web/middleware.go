@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,8 +120,4 @@ func sameOrigin(base *handlers.Base) func(http.Handler) http.Handler {
 		return winnow.Errorf(winnow.CodeForbidden, "This request came from another site and was not carried out. Open the page here and try again.")
 	}))
 	return protection.Handler
-}
-
-func retryAfter(w http.ResponseWriter, d time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(d.Seconds())))
 }
