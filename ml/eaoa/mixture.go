@@ -57,6 +57,11 @@ func newScore(raw []float64, want wanted, monotone bool) *Score {
 	}
 	if monotone {
 		isotonic(posterior, want == largestMean)
+		for i := 1; i < len(sorted); i++ { // the pass may round equal scores apart
+			if sorted[i] == sorted[i-1] {
+				posterior[i] = posterior[i-1]
+			}
+		}
 	}
 	for i, x := range order {
 		s.Posterior[x] = posterior[i]
