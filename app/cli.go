@@ -72,7 +72,7 @@ func (c *cli) commands() []commandGroup {
 		{groupRun, []*cobra.Command{}},
 		{groupData, []*cobra.Command{}},
 		{groupAdmin, []*cobra.Command{c.newConfigCommand(), newVersionCommand(), newCompletionCommand()}},
-		{groupMethod, []*cobra.Command{}},
+		{groupMethod, []*cobra.Command{newSelectCommand()}},
 	}
 }
 

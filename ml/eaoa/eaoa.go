@@ -52,6 +52,7 @@ func (m Matrix) validate(name string, rows, cols int) error {
 // labeled examples, C of known classes, d of features.
 type Input struct {
 	Classes          int    // C, at least 1
+	Round            int    // 0 while no unknown example is labeled; else only that it is not 0 matters
 	DetectorLogits   Matrix // N x (C+1), the last column is the unknown class
 	DetectorFeatures Matrix // N x d, need not be normalised
 	ClassifierLogits Matrix // N x C
@@ -134,7 +135,7 @@ func Query(ctx context.Context, in Input, o Options) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		eud, err := EUD(arrows, o.EUD)
+		eud, err := EUD(arrows, o.EUD, in.Round)
 		if err != nil {
 			return nil, err
 		}

@@ -24,7 +24,7 @@ func pool(seed uint64, n, m, c, d int) eaoa.Input {
 		return eaoa.Matrix{Rows: rows, Cols: cols, Data: make([]float32, rows*cols)}
 	}
 	in := eaoa.Input{
-		Classes: c, DetectorLogits: zeros(n, c+1), DetectorFeatures: zeros(n, d), ClassifierLogits: zeros(n, c),
+		Classes: c, Round: 1, DetectorLogits: zeros(n, c+1), DetectorFeatures: zeros(n, d), ClassifierLogits: zeros(n, c),
 		LabeledFeatures: zeros(m, d), Labels: make([]int, m),
 	}
 	features := func(row []float32, class int) {
@@ -227,9 +227,9 @@ func TestEUDVariants(t *testing.T) {
 	a := &eaoa.Arrows{Into: [][]int32{{4, 0, 1}, {0, 0, 2}, {1, 3, 0}}, Labeled: []int{2, 6, 3}}
 	lse := func(a, b float64) float64 { return math.Log(math.Exp(a) + math.Exp(b)) }
 	soft := func(v float64) float64 { return math.Log(1 + math.Exp(v)) }
-	check := func(name, variant string, a *eaoa.Arrows, want []float64) {
+	check := func(name, variant string, round int, a *eaoa.Arrows, want []float64) {
 		t.Helper()
-		got, err := eaoa.EUD(a, variant)
+		got, err := eaoa.EUD(a, variant, round)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,23 +240,27 @@ func TestEUDVariants(t *testing.T) {
 		}
 	}
 	// The mean of N_0 and N_1 is 4: the weights are 2, 2/3 and 4/3.
-	check("reference", "reference", a, []float64{
+	check("reference", "reference", 1, a, []float64{
 		-lse(8, 0) + soft(4./3), -lse(0, 0) + soft(4), -lse(2, 4./3) + soft(0),
 	})
-	check("paper", "paper", a, []float64{
+	check("paper", "paper", 1, a, []float64{
 		-math.Log(4) + math.Log(2), math.Log(2) - math.Log(4), -math.Log(3), // image 1 takes the largest finite
 	})
-	check("smoothed", "smoothed", a, []float64{math.Log(2. / 5), math.Log(4), math.Log(1. / 4)})
+	check("smoothed", "smoothed", 1, a, []float64{math.Log(2. / 5), math.Log(4), math.Log(1. / 4)})
 	// Round 0: no unknown is labeled; 8 known over 3 columns is 8/3 each.
 	zero := &eaoa.Arrows{Into: [][]int32{{4, 0, 1}, {0, 0, 2}, {0, 0, 0}}, Labeled: []int{2, 6, 0}}
-	check("round 0", "reference", zero, []float64{-lse(16./3, 0), -lse(0, 0), -lse(4./3, 8./9)})
+	check("round 0", "reference", 0, zero, []float64{-lse(16./3, 0), -lse(0, 0), -lse(4./3, 8./9)})
+	// The same later: unknown has no examples, so it counts nothing.
+	check("no unknowns in a later round", "reference", 1, zero, []float64{
+		-lse(8, 0) + soft(0), -lse(0, 0) + soft(0), -lse(2, 4./3) + soft(0),
+	})
 	// A class without examples counts nothing.
 	empty := &eaoa.Arrows{Into: [][]int32{{4}, {0}, {1}}, Labeled: []int{2, 0, 3}}
-	check("empty class", "reference", empty, []float64{-lse(2, 0) + soft(1./3)})
+	check("empty class", "reference", 1, empty, []float64{-lse(2, 0) + soft(1./3)})
 	// Nothing known is labeled at all.
 	none := &eaoa.Arrows{Into: [][]int32{{0, 0}, {0, 0}, {1, 0}}, Labeled: []int{0, 0, 3}}
-	check("nothing known", "paper", none, []float64{0, 0})
-	if _, err := eaoa.EUD(a, "magic"); winnow.ErrorCode(err) != winnow.CodeInvalid {
+	check("nothing known", "paper", 1, none, []float64{0, 0})
+	if _, err := eaoa.EUD(a, "magic", 1); winnow.ErrorCode(err) != winnow.CodeInvalid {
 		t.Errorf("an unknown variant: %v", err)
 	}
 }
@@ -487,6 +491,7 @@ func FuzzQuery(f *testing.F) {
 		n, m, c, d := 1+int(b[0]), 1+int(b[1]%64), 1+int(b[2]%8), 2+int(b[3]%16)
 		in := pool(seed, n, m, c, d)
 		o := options(1+int(b[4]), 1+int(b[5]), 1+float64(b[6])/10)
+		in.Round = int(seed % 2)
 		o.Variant = winnow.Variants[b[7]%2]
 		o.EUD = winnow.EUDVariants[b[7]/2%3]
 		o.Monotone = b[7]&0x10 != 0

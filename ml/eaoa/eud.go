@@ -14,18 +14,19 @@ const (
 )
 
 // EUD is the data-driven epistemic uncertainty of every pool image, from the
-// arrows into it. Small means likely known.
+// arrows into it. Small means likely known. In round 0 no unknown example is
+// labeled yet, and the reference variant has another form.
 //
 //   - reference: l_c = n_c * mean_{c<C}(N_c) / N_c (0 where N_c is 0), and EU_D =
-//     -LSE_{c<C} l_c + softplus(l_C). While no unknown example is labeled (round
-//     0): l_c = n_c * (sum_c N_c / (C+1)) / N_c and EU_D = -LSE_{c<C} l_c.
+//     -LSE_{c<C} l_c + softplus(l_C). In round 0: l_c = n_c * (sum_c N_c / (C+1)) /
+//     N_c and EU_D = -LSE_{c<C} l_c.
 //   - paper: -log(sum_{c<C} n_c) + log(1 + n_C). Where no known arrow arrives it is
 //     infinite, and takes the largest finite value of the pool.
 //   - smoothed: log((1 + n_C) / (1 + sum_{c<C} n_c)).
-func EUD(a *Arrows, variant string) ([]float64, error) {
+func EUD(a *Arrows, variant string, round int) ([]float64, error) {
 	switch variant {
 	case Reference:
-		return a.reference(), nil
+		return a.reference(round), nil
 	case Paper:
 		return a.paper(), nil
 	case Smoothed:
@@ -34,15 +35,15 @@ func EUD(a *Arrows, variant string) ([]float64, error) {
 	return nil, winnow.Invalid("eu_d", "%q is not one of %q.", variant, winnow.EUDVariants)
 }
 
-func (a *Arrows) reference() []float64 {
+func (a *Arrows) reference(round int) []float64 {
 	c := len(a.Labeled) - 1
 	known := 0
 	for _, n := range a.Labeled[:c] {
 		known += n
 	}
 	fair := float64(known) / float64(c)
-	if a.Labeled[c] == 0 {
-		fair = float64(known) / float64(c+1)
+	if round == 0 {
+		fair = float64(known+a.Labeled[c]) / float64(c+1)
 	}
 	weight := make([]float64, c+1)
 	for i, n := range a.Labeled {
@@ -57,7 +58,7 @@ func (a *Arrows) reference() []float64 {
 			l[i] = float64(a.Into[i][x]) * weight[i]
 		}
 		out[x] = -logSumExp(l)
-		if a.Labeled[c] > 0 {
+		if round != 0 {
 			out[x] += softplus(float64(a.Into[c][x]) * weight[c])
 		}
 	}

@@ -27,9 +27,9 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			var c struct {
-				Classes, Budget, Neighbours int
-				K                           float64
-				GMM                         map[string]struct{ Means [2]float64 }
+				Classes, Budget, Neighbours, Round int
+				K                                  float64
+				GMM                                map[string]struct{ Means [2]float64 }
 			}
 			raw, err := os.ReadFile(file)
 			if err != nil {
@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			in := eaoa.Input{
-				Classes:          c.Classes,
+				Classes: c.Classes, Round: c.Round,
 				DetectorLogits:   matrix(t, dir, "detector_logits"),
 				DetectorFeatures: matrix(t, dir, "detector_features"),
 				ClassifierLogits: matrix(t, dir, "classifier_logits"),

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"slices"
 
 	"winnow"
 	"winnow/ml/eaoa"
@@ -24,8 +25,13 @@ func (EAOA) Query(ctx context.Context, in Input) (Query, error) {
 	if err := expect("classifier_logits", in.PoolClassifierLogits, in.Pool, in.Classes); err != nil {
 		return Query{}, err
 	}
+	round := 0
+	if slices.Contains(in.Labels, in.Classes) {
+		round = 1 // imported labels may hold unknowns before the first query
+	}
 	r, err := eaoa.Query(ctx, eaoa.Input{
 		Classes:          in.Classes,
+		Round:            round,
 		DetectorLogits:   in.PoolDetectorLogits,
 		DetectorFeatures: in.PoolDetectorFeatures,
 		ClassifierLogits: in.PoolClassifierLogits,
