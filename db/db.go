@@ -84,6 +84,9 @@ func (s *Store) tx(ctx context.Context, fn func(tx pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.pool, fn)
 }
 
+// Now is the time by the store's clock.
+func (s *Store) Now() time.Time { return s.opts.Now() }
+
 // now is the time as the database stores it.
 func (s *Store) now() time.Time { return s.opts.Now().UTC().Truncate(time.Microsecond) }
 

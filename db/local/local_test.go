@@ -1,0 +1,98 @@
+package local_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"winnow"
+	"winnow/db/local"
+)
+
+// tempDir is a directory that the server's user can enter, which t.TempDir is not
+// when the test runs as root.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "winnow-local-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func start(t *testing.T, dir string) *local.Server {
+	t.Helper()
+	s, err := local.Start(t.Context(), dir, local.Options{Database: "winnow", Settings: []string{"fsync=off"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func exec(t *testing.T, url, sql string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), sql); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+func TestStartAdoptsAndKeepsData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(tempDir(t), "a data directory")
+
+	first := start(t, dir)
+	if first.Adopted {
+		t.Error("the first start adopted a server")
+	}
+	exec(t, first.URL, "CREATE TABLE kept (id int)")
+
+	second := start(t, dir)
+	if !second.Adopted {
+		t.Error("the second start did not adopt the server that runs")
+	}
+	if err := second.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	third := start(t, dir)
+	defer third.Stop(t.Context())
+	if third.Adopted {
+		t.Error("the third start adopted a server that was stopped")
+	}
+	exec(t, third.URL, "INSERT INTO kept VALUES (1)")
+}
+
+func TestStartWithLongPath(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(tempDir(t), strings.Repeat("long", 25))
+	s := start(t, dir)
+	defer s.Stop(t.Context())
+	exec(t, s.URL, "SELECT 1")
+}
+
+func TestStartRefusesDataOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	if err := os.MkdirAll(filepath.Join(dir, "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "data", "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := local.Start(t.Context(), dir, local.Options{})
+	if winnow.ErrorCode(err) != winnow.CodeConflict || !strings.Contains(err.Error(), "Postgres 9") {
+		t.Errorf("got %v, want a conflict that names the version", err)
+	}
+}
