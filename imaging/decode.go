@@ -84,7 +84,7 @@ type header struct {
 func readHeader(data []byte, limits Limits) (h header, err error) {
 	defer recoverDecoder(&err)
 	if int64(len(data)) > limits.MaxBytes {
-		return h, winnow.Errorf(winnow.CodeTooLarge, "The file is larger than %s.", bytesText(limits.MaxBytes))
+		return h, tooLarge(limits.MaxBytes)
 	}
 	if len(data) == 0 {
 		return h, winnow.Errorf(winnow.CodeInvalid, "The file is empty.")

@@ -1,6 +1,7 @@
 package imaging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 // File is a file that may be an image.
 type File struct {
 	Path string // within the source: slashes, valid UTF-8, no control characters
-	Size int64  // as the folder or archive claims
+	Size int64  // as the folder or archive claims; -1 when it is not known
 	Bad  error  // why it cannot be taken, when that is known before it is opened
 	Open func() (io.ReadCloser, error)
 }
@@ -37,7 +38,7 @@ func (f File) Read(limit int64) ([]byte, error) {
 		return nil, f.Bad
 	}
 	if f.Size > limit {
-		return nil, winnow.Errorf(winnow.CodeTooLarge, "The file is larger than %s.", bytesText(limit))
+		return nil, tooLarge(limit)
 	}
 	r, err := f.Open()
 	if err != nil {
@@ -45,17 +46,28 @@ func (f File) Read(limit int64) ([]byte, error) {
 	}
 	defer r.Close()
 	// One byte more than claimed tells an archive's lie, or a file that is growing.
-	data := make([]byte, f.Size+1)
-	n, err := io.ReadFull(r, data)
+	most := f.Size
+	if most < 0 {
+		most = limit
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(max(f.Size, 0)) + bytes.MinRead + 1)
+	n, err := buf.ReadFrom(io.LimitReader(r, most+1))
 	switch {
-	case err == nil:
-		return nil, winnow.Errorf(winnow.CodeInvalid, "The file is larger than its folder or archive says.")
-	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+	case err != nil:
 		return nil, unreadable(err)
-	case int64(n) < f.Size:
+	case n > limit:
+		return nil, tooLarge(limit)
+	case n > most:
+		return nil, winnow.Errorf(winnow.CodeInvalid, "The file is larger than its folder or archive says.")
+	case n < f.Size:
 		return nil, winnow.Errorf(winnow.CodeInvalid, "The file is cut short.")
 	}
-	return data[:n], nil
+	return buf.Bytes(), nil
+}
+
+func tooLarge(limit int64) error {
+	return winnow.Errorf(winnow.CodeTooLarge, "The file is larger than %s.", bytesText(limit))
 }
 
 func unreadable(err error) error {

@@ -23,6 +23,9 @@ const (
 	// one file of the largest size, and the files being prepared beside them.
 	importBytes = 192 << 20
 
+	// unknownSize is what a file of unknown size counts.
+	unknownSize = 64 << 10
+
 	// progressEvery is how often a running import reports.
 	progressEvery = 500 * time.Millisecond
 
@@ -217,9 +220,13 @@ func (r *importRun) count(ctx context.Context) error {
 
 // weigh is what a file counts against importBytes.
 func (r *importRun) weigh(f imaging.File) int64 {
-	size := int64(r.req.Project.Settings.InputSize)
-	weight := 3*size*size + 8<<10 // pixels, thumbnail
-	if f.Bad == nil && f.Size <= r.limits.MaxBytes {
+	side := int64(r.req.Project.Settings.InputSize)
+	weight := 3*side*side + 8<<10 // pixels, thumbnail
+	switch {
+	case f.Bad != nil || f.Size > r.limits.MaxBytes: // it will not be read
+	case f.Size < 0:
+		weight += unknownSize
+	default:
 		weight += f.Size
 	}
 	return min(weight, importBytes-batchBytes)
