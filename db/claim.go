@@ -144,12 +144,17 @@ func (s *Store) Renew(ctx context.Context, project winnow.ProjectID, user winnow
 	return kept, wrap(err, "renew leases of user %d", user)
 }
 
-// Release gives items back that a person will not decide now.
-func (s *Store) Release(ctx context.Context, project winnow.ProjectID, user winnow.UserID, items []winnow.ItemID) error {
+// Release gives items back that a person will not decide now. A page sends this
+// while it closes, so it may come after the page that follows has claimed the same
+// items: leases taken or renewed after asOf stay.
+func (s *Store) Release(ctx context.Context, project winnow.ProjectID, user winnow.UserID, items []winnow.ItemID, asOf time.Time) error {
 	_, err := s.pool.Exec(ctx, `
-		UPDATE query_items SET leased_by = NULL, lease_until = NULL
-		WHERE id = ANY(@items) AND project_id = @project AND leased_by = @user`,
-		pgx.NamedArgs{"project": project, "user": user, "items": items})
+		UPDATE query_items q
+		SET leased_by = NULL, lease_until = NULL
+		FROM rounds r
+		WHERE q.id = ANY(@items) AND q.project_id = @project AND q.leased_by = @user AND r.id = q.round_id
+		  AND q.lease_until <= @as_of::timestamptz + make_interval(secs => (r.settings ->> 'lease_seconds')::int)`,
+		pgx.NamedArgs{"project": project, "user": user, "items": items, "as_of": asOf})
 	return wrap(err, "release items of user %d", user)
 }
 

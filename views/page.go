@@ -21,7 +21,7 @@ type Page struct {
 	Styles  []string // further style sheets under static
 	Theme   string   // "dark" or "light"; empty follows the system
 	Width   string   // "" for lists and charts, "narrow" for text and forms, "slim" for a single form
-	Bare    bool     // the page brings its own main element, as the labeling page does
+	Bare    bool     // the page brings its own head and main element, as the labeling page does
 }
 
 // ProjectFrame is the project around a page.

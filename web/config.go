@@ -63,6 +63,7 @@ type Deps struct {
 	Images   handlers.ImageStore
 	Imports  handlers.ImportStore
 	Rounds   handlers.RoundStore
+	Labels   handlers.LabelStore
 	API      api.Store
 
 	Importer handlers.Importer // reads an uploaded ZIP into a project

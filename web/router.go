@@ -23,6 +23,7 @@ func (s *Server) routes() http.Handler {
 	b := s.base
 	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts}
 	projects := &handlers.Projects{Base: b, Store: s.deps.Projects}
+	label := &handlers.Label{Base: b, Labels: s.deps.Labels}
 
 	r := chi.NewRouter()
 	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes)
@@ -53,6 +54,18 @@ func (s *Server) routes() http.Handler {
 			r.With(s.limitAttempts).Post("/account", b.SignedIn(account.SetPassword))
 
 			r.Get("/projects", b.SignedIn(projects.List))
+
+			r.Route("/projects/{project}/label", func(r chi.Router) {
+				annotate := func(f handlers.Func) http.HandlerFunc { return b.InProject(winnow.RoleAnnotator, f) }
+				r.Get("/", annotate(label.Page))
+				r.Post("/", annotate(label.Submit))
+				r.Get("/state", annotate(label.State))
+				r.Post("/claim", annotate(label.Claim))
+				r.Post("/decide", annotate(label.Decide))
+				r.Post("/undo", annotate(label.Undo))
+				r.Post("/renew", annotate(label.Renew))
+				r.Post("/release", annotate(label.Release))
+			})
 		})
 	})
 	return r

@@ -1,0 +1,232 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// patience bounds every wait for the page. Nothing is measured by it: it only
+// turns a page that never comes into a failure instead of a hang.
+const patience = 90 * time.Second
+
+// chromium is the one browser that all tests share; each test has its own
+// profile in it. It is started by the first test that needs it.
+var chromium = sync.OnceValues(func() (context.Context, error) {
+	path, err := findChromium()
+	if err != nil {
+		return nil, err
+	}
+	options := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path),
+		chromedp.NoFirstRun,
+		chromedp.NoDefaultBrowserCheck,
+		chromedp.Headless,
+		chromedp.DisableGPU,
+		chromedp.NoSandbox, // the tests may run as root
+		chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true),
+		chromedp.Flag("disable-dev-shm-usage", true),
+		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("force-color-profile", "srgb"),
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	atExit(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	atExit(cancel)
+	if err := chromedp.Do(ctx); err != nil {
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	return ctx, nil
+})
+
+func findChromium() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no Chromium or Chrome on PATH")
+}
+
+// tab is a page in a browser profile of its own, at one server.
+type tab struct {
+	t    testing.TB
+	ctx  context.Context
+	base string
+}
+
+// newTab opens a tab in a fresh profile, 1280 pixels wide.
+func newTab(t testing.TB, base string) *tab {
+	t.Helper()
+	browser, err := chromium()
+	if err != nil {
+		t.Skipf("no browser: %v (scripts/need.sh browser installs one)", err)
+	}
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	t.Cleanup(cancel)
+	return startTab(t, ctx, base)
+}
+
+// sibling opens another tab in the same profile.
+func (b *tab) sibling() *tab {
+	b.t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx)
+	b.t.Cleanup(cancel)
+	return startTab(b.t, ctx, b.base)
+}
+
+// startTab opens the tab. An exception that a page's script does not catch fails
+// the test.
+func startTab(t testing.TB, ctx context.Context, base string) *tab {
+	t.Helper()
+	b := &tab{t: t, ctx: ctx, base: base}
+	err := chromedp.Listen(ctx, func(ev any) {
+		if e, ok := ev.(*runtime.EventExceptionThrown); ok {
+			t.Errorf("script error: %s", &chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails})
+		}
+	})
+	if err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	b.do(chromedp.EmulateViewport(1280, 800))
+	return b
+}
+
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	run(b, chromedp.Steps(steps...))
+}
+
+// run does one action and returns its value, or fails the test.
+func run[T any](b *tab, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.t.Fatalf("browser: %v%s", err, b.where())
+	}
+	return value
+}
+
+// where describes the page for a failure's message.
+func (b *tab) where() string {
+	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
+	defer cancel()
+	seen, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + (document.body?.innerText ?? "")`))
+	if err != nil {
+		return ""
+	}
+	return "\nat " + seen
+}
+
+// open loads a page of the server.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(b.base + path))
+}
+
+// reload loads the page again.
+func (b *tab) reload() {
+	b.t.Helper()
+	b.do(chromedp.Reload())
+}
+
+// path is where the tab is, without the server.
+func (b *tab) path() string {
+	b.t.Helper()
+	return strings.TrimPrefix(run(b, chromedp.Location()), b.base)
+}
+
+// eval runs an expression in the page and decodes its value.
+func eval[T any](b *tab, expression string) T {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// until waits for an expression to be true in the page.
+func (b *tab) until(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+expression+`)`))
+		if err == nil && ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			b.t.Fatalf("waited for %s%s", expression, b.where())
+		case <-time.After(25 * time.Millisecond):
+		}
+	}
+}
+
+// text is what an element shows, "" when there is none or it is hidden.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return strings.TrimSpace(eval[string](b, fmt.Sprintf(`document.querySelector(%s)?.innerText ?? ""`, quote(selector))))
+}
+
+// shows waits for text anywhere on the page.
+func (b *tab) shows(text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`document.body && document.body.innerText.includes(%s)`, quote(text)))
+}
+
+// fill puts a value into a form field.
+func (b *tab) fill(selector, value string) {
+	b.t.Helper()
+	b.do(chromedp.SetValue(chromedp.CSS(selector), value))
+}
+
+// click presses an element the way a person does, and fails if it is covered.
+func (b *tab) click(selector string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// key presses and lets go of a key: a character, or one of package kb.
+func (b *tab) key(k string) {
+	b.t.Helper()
+	b.do(chromedp.KeyEvent(k))
+}
+
+// phone makes the tab as wide as a phone.
+func (b *tab) phone() {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateScale(2), chromedp.EmulateTouch))
+}
+
+// withoutScripts turns JavaScript off for pages loaded from now on.
+func (b *tab) withoutScripts() {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		return err
+	}))
+}
+
+func quote(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+const backspace = kb.Backspace

@@ -1,0 +1,89 @@
+// Talks to the server. Every answer is one of four kinds, so that callers decide
+// by kind and never by status:
+//   ok        the server did it; `body` is its JSON
+//   refused   it will never do it; `message` says why
+//   signedout nobody (or somebody else) is signed in: keep everything, ask again later
+//   retry     the network or the server failed: keep everything, ask again soon
+
+const TIMEOUT_MS = 15_000;
+
+export class Api {
+  constructor(base, user) {
+    this.base = base;
+    this.user = user;
+  }
+
+  claim(n) {
+    return this.#send("POST", "claim", { n });
+  }
+
+  decide(entry) {
+    return this.#send("POST", "decide", {
+      item: entry.item,
+      verdict: entry.verdict,
+      class: entry.class,
+      client_key: entry.key,
+      duration_ms: entry.duration,
+    });
+  }
+
+  undo(entry) {
+    return this.#send("POST", "undo", { item: entry.item, client_key: entry.key });
+  }
+
+  renew(items) {
+    return this.#send("POST", "renew", { items });
+  }
+
+  state() {
+    return this.#send("GET", "state");
+  }
+
+  // release runs while the page goes away, so it neither waits nor reports.
+  release(items, asOf) {
+    const body = JSON.stringify({ user: this.user, items, as_of: asOf });
+    const blob = new Blob([body], { type: "application/json" });
+    navigator.sendBeacon(`${this.base}/release`, blob);
+  }
+
+  async #send(method, path, body) {
+    const options = {
+      method,
+      credentials: "same-origin",
+      headers: { Accept: "application/json" },
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    };
+    if (body) {
+      options.headers["Content-Type"] = "application/json";
+      options.body = JSON.stringify({ user: this.user, ...body });
+    }
+    let response;
+    try {
+      response = await fetch(`${this.base}/${path}`, options);
+    } catch {
+      return { kind: "retry", message: "The server does not answer." };
+    }
+    return classify(response);
+  }
+}
+
+async function classify(response) {
+  const isJSON = (response.headers.get("Content-Type") ?? "").includes("json");
+  let body = null;
+  if (isJSON) {
+    try {
+      body = await response.json();
+    } catch {
+      return { kind: "retry", message: "The answer was cut off." };
+    }
+  }
+  if (response.ok && isJSON && !response.redirected) return { kind: "ok", body };
+  // A redirect or a page instead of JSON means that a sign-in form came back.
+  if (response.status === 401 || response.redirected || (response.ok && !isJSON)) {
+    return { kind: "signedout", message: body?.detail ?? "You are signed out." };
+  }
+  if (response.status >= 500 || response.status === 408 || response.status === 429 || !isJSON) {
+    return { kind: "retry", message: body?.detail ?? "The server has a problem." };
+  }
+  return { kind: "refused", message: body?.detail ?? "The server refused." };
+}

@@ -1,0 +1,71 @@
+// The strip of the last ten decisions. Clicking one takes it back and reopens it.
+
+const SLOTS = 10;
+
+export class Strip {
+  records = []; // oldest first: {item, verdict, class, key}
+
+  constructor(list, labels, onReopen) {
+    this.list = list;
+    this.labels = labels;
+    this.onReopen = onReopen;
+  }
+
+  get last() {
+    return this.records.at(-1) ?? null;
+  }
+
+  push(record) {
+    this.records = this.records.filter((r) => r.item.id !== record.item.id);
+    this.records.push(record);
+    if (this.records.length > SLOTS) this.records.shift();
+    this.render();
+  }
+
+  remove(record) {
+    this.records = this.records.filter((r) => r !== record);
+    this.render();
+  }
+
+  // reset takes the server's view, newest first, and plays on it what is still on
+  // its way there.
+  reset(recent, pending) {
+    let records = recent.toReversed();
+    for (const entry of pending) {
+      records = records.filter((r) => r.item.id !== entry.item);
+      if (entry.kind === "decide") records.push({ item: entry.view, verdict: entry.verdict, class: entry.class, key: entry.key });
+    }
+    this.records = records.slice(-SLOTS);
+    this.render();
+  }
+
+  render() {
+    const nodes = this.records.map((record) => this.#node(record)).reverse();
+    while (nodes.length < SLOTS) nodes.push(document.createElement("li"));
+    this.list.replaceChildren(...nodes);
+  }
+
+  #node(record) {
+    record.node ??= this.#build(record);
+    return record.node;
+  }
+
+  #build(record) {
+    const { name, mark } = this.labels(record.verdict, record.class);
+    const node = document.createElement("li");
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "label-past";
+    button.title = `${name}: click to answer again`;
+    button.setAttribute("aria-label", `${name}. Answer again`);
+    const image = new Image();
+    image.alt = "";
+    image.src = record.item.thumb;
+    const caption = document.createElement("span");
+    caption.append(mark, ` ${name}`);
+    button.append(image, caption);
+    button.addEventListener("click", () => this.onReopen(record));
+    node.append(button);
+    return node;
+  }
+}

@@ -1,0 +1,108 @@
+package views
+
+import (
+	"fmt"
+
+	"winnow"
+)
+
+// LabelProps is the labeling page.
+type LabelProps struct {
+	Page
+	Project   winnow.Project
+	Round     *LabelRound // nil while the project has none
+	Item      *LabelItem  // the image to answer; nil while there is none
+	Wait      *LabelWait  // why there is none
+	Recent    []LabelPast // the user's last decisions, newest first
+	Notice    string      // what became of the answer just sent, when it needs saying
+	ClientKey string      // makes a form sent twice one decision
+	UndoKey   string
+	ShownAt   int64 // Unix milliseconds, for the duration of answers without JavaScript
+	Boot      LabelBoot
+}
+
+// LabelBoot is what static/js/label.js starts from.
+type LabelBoot struct {
+	Base         string      `json:"base"` // URL of the page
+	User         int64       `json:"user"`
+	Project      int64       `json:"project"`
+	LeaseSeconds int         `json:"lease_seconds"`
+	Round        *LabelRound `json:"round"`
+	Item         *LabelItem  `json:"item"`
+	Recent       []LabelPast `json:"recent"`
+}
+
+// LabelRound is how far a round has come.
+type LabelRound struct {
+	Number int    `json:"number"`
+	State  string `json:"state"`
+	Total  int    `json:"total"`
+	Done   int    `json:"done"`
+}
+
+// LabelItem is an image to label, without its scores: they would anchor people.
+type LabelItem struct {
+	ID     int64  `json:"id"`
+	Src    string `json:"src"`
+	Thumb  string `json:"thumb"`
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+}
+
+// LabelPast is a decision that can be taken back.
+type LabelPast struct {
+	Item    LabelItem `json:"item"`
+	Verdict string    `json:"verdict"`
+	Class   int       `json:"class"` // -1 unless known
+}
+
+// LabelWait says why there is nothing to label, and what comes next.
+type LabelWait struct {
+	Title    string   `json:"title"`
+	Detail   string   `json:"detail"`
+	Fraction *float64 `json:"fraction,omitempty"` // of the work until there is
+	Action   string   `json:"action,omitempty"`
+	Href     string   `json:"href,omitempty"`
+}
+
+// Left is how many images of the round nobody has decided.
+func (r *LabelRound) Left() int { return r.Total - r.Done }
+
+// answer is one button of the page.
+type answer struct {
+	Value  string // of the form field "answer"
+	Name   string
+	Key    string
+	Colour string
+	Kind   string // class, unknown, skip or unreadable
+}
+
+var (
+	unknownAnswer    = answer{Value: "unknown", Name: "Unknown class", Key: "U", Colour: winnow.UnknownColour, Kind: "unknown"}
+	skipAnswer       = answer{Value: "skip", Name: "Skip", Key: "S", Kind: "skip"}
+	unreadableAnswer = answer{Value: "unreadable", Name: "Unreadable", Key: "X", Kind: "unreadable"}
+)
+
+func classAnswer(c winnow.Class) answer {
+	return answer{Value: fmt.Sprintf("known:%d", c.Index), Name: c.Name, Key: c.Key, Colour: c.Colour, Kind: "class"}
+}
+
+// answerOf finds the button that gave a past decision.
+func (p *LabelProps) answerOf(past LabelPast) answer {
+	switch winnow.Verdict(past.Verdict) {
+	case winnow.VerdictUnknown:
+		return unknownAnswer
+	case winnow.VerdictSkip:
+		return skipAnswer
+	case winnow.VerdictUnreadable:
+		return unreadableAnswer
+	}
+	if past.Class >= 0 && past.Class < len(p.Project.Classes) {
+		return classAnswer(p.Project.Classes[past.Class])
+	}
+	return answer{Name: past.Verdict, Kind: "skip"}
+}
+
+// filterFrom is the number of classes above which keys run out and the page
+// offers to type.
+const filterFrom = 20
