@@ -11,9 +11,6 @@ import (
 	"winnow"
 )
 
-// DecideResult says what became of a decision.
-type DecideResult = winnow.DecideResult
-
 // Decide records a person's decision on an item, in one transaction with everything
 // that hangs on it; the decision on the last item closes the round.
 //
@@ -22,7 +19,7 @@ type DecideResult = winnow.DecideResult
 // CodeConflict if somebody else holds or has decided the item (what was sent is kept
 // on record, and does not count) or the round is not being labeled; CodeNotFound if
 // the item is not the project's; CodeInvalid for a class that there is not.
-func (s *Store) Decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (DecideResult, error) {
+func (s *Store) Decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (winnow.DecideResult, error) {
 	result, err := s.decide(ctx, project, user, d)
 	if violates(err, "label_events_client_key") {
 		// The same request twice at once: the other one has committed.
@@ -31,7 +28,7 @@ func (s *Store) Decide(ctx context.Context, project winnow.ProjectID, user winno
 	return result, wrap(err, "decide item %d", d.ItemID)
 }
 
-func (s *Store) decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (result DecideResult, err error) {
+func (s *Store) decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (result winnow.DecideResult, err error) {
 	var late error
 	err = s.tx(ctx, func(tx pgx.Tx) error {
 		t, err := lockItem(ctx, tx, project, d.ItemID)
@@ -70,7 +67,7 @@ func (s *Store) decide(ctx context.Context, project winnow.ProjectID, user winno
 			}
 		}
 		result.Round = *round
-		return notify(ctx, tx, Notice{Project: project, Round: round.ID})
+		return notify(ctx, tx, winnow.Notice{Project: project, Round: round.ID})
 	})
 	if err == nil {
 		err = late

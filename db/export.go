@@ -49,7 +49,7 @@ func exportQuery(project winnow.ProjectID, f winnow.LabelFilter) (string, pgx.Na
 	if split == "" {
 		split = winnow.SplitPool
 	}
-	if err := validImageFilter(ImageFilter{Split: split}); err != nil {
+	if err := validImageFilter(winnow.ImageFilter{Split: split}); err != nil {
 		return "", nil, err
 	}
 	for _, status := range f.Statuses {
@@ -76,7 +76,7 @@ func exportQuery(project winnow.ProjectID, f winnow.LabelFilter) (string, pgx.Na
 	if f.Round != nil {
 		where += " AND r.project_id = @project AND r.number = @round"
 	}
-	switch unlabeled := slices.Contains(f.Statuses, Unlabeled); {
+	switch unlabeled := slices.Contains(f.Statuses, winnow.Unlabeled); {
 	case len(f.Statuses) == 0:
 		where += " AND i.verdict IS NOT NULL"
 	case unlabeled && len(f.Statuses) == 1:

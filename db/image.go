@@ -35,13 +35,7 @@ func (s *Store) Image(ctx context.Context, project winnow.ProjectID, id winnow.I
 	return &i, nil
 }
 
-// Unlabeled is the verdict to filter by for images and items that nobody has decided.
-const Unlabeled = winnow.Unlabeled
-
-// ImageFilter narrows a list of images.
-type ImageFilter = winnow.ImageFilter
-
-func validImageFilter(f ImageFilter) error {
+func validImageFilter(f winnow.ImageFilter) error {
 	if f.Split != "" && f.Split != winnow.SplitPool && f.Split != winnow.SplitTest {
 		return winnow.Invalid("split", "A split is pool or test.")
 	}
@@ -49,7 +43,7 @@ func validImageFilter(f ImageFilter) error {
 }
 
 func validVerdictFilter(v string) error {
-	if v != "" && v != Unlabeled && !slices.Contains(verdicts, winnow.Verdict(v)) {
+	if v != "" && v != winnow.Unlabeled && !slices.Contains(verdicts, winnow.Verdict(v)) {
 		return winnow.Invalid("verdict", "A verdict is known, unknown, skip, unreadable or unlabeled.")
 	}
 	return nil
@@ -58,7 +52,7 @@ func validVerdictFilter(v string) error {
 var verdicts = []winnow.Verdict{winnow.VerdictKnown, winnow.VerdictUnknown, winnow.VerdictSkip, winnow.VerdictUnreadable}
 
 // Images lists images in the order of their ids.
-func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f ImageFilter, page winnow.Page) ([]winnow.Image, string, error) {
+func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f winnow.ImageFilter, page winnow.Page) ([]winnow.Image, string, error) {
 	if err := validImageFilter(f); err != nil {
 		return nil, "", err
 	}
@@ -78,7 +72,7 @@ func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f ImageFil
 	}
 	switch f.Verdict {
 	case "":
-	case Unlabeled:
+	case winnow.Unlabeled:
 		where += " AND i.verdict IS NULL"
 	default:
 		where += " AND i.verdict = @verdict"
@@ -102,15 +96,12 @@ func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f ImageFil
 	return images, next, nil
 }
 
-// HistoryEntry is a label event with the names that a page shows.
-type HistoryEntry = winnow.HistoryEntry
-
 // maxHistory bounds the history of an image.
 const maxHistory = 500
 
 // ImageHistory lists what was ever said of an image, newest first.
-func (s *Store) ImageHistory(ctx context.Context, project winnow.ProjectID, id winnow.ImageID) ([]HistoryEntry, error) {
-	entries, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (h HistoryEntry, err error) {
+func (s *Store) ImageHistory(ctx context.Context, project winnow.ProjectID, id winnow.ImageID) ([]winnow.HistoryEntry, error) {
+	entries, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (h winnow.HistoryEntry, err error) {
 		err = row.Scan(&h.ID, &h.ProjectID, &h.ImageID, (*zeronull.Int8)(&h.ItemID), (*zeronull.Int8)(&h.RoundID),
 			(*zeronull.Int8)(&h.UserID), &h.Kind, (*zeronull.Text)(&h.Verdict), &h.Class,
 			(*zeronull.Text)(&h.ClientKey), &h.DurationMS, (*zeronull.Int8)(&h.Supersedes), &h.ClassVersion, &h.At,

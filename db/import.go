@@ -38,7 +38,7 @@ func (s *Store) CreateImport(ctx context.Context, by winnow.UserID, imp winnow.I
 		if err != nil {
 			return err
 		}
-		if err := notify(ctx, tx, Notice{Project: imp.ProjectID, Import: id}); err != nil {
+		if err := notify(ctx, tx, winnow.Notice{Project: imp.ProjectID, Import: id}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, by, imp.ProjectID, "import.start",
@@ -80,7 +80,7 @@ func (s *Store) saveImport(ctx context.Context, imp *winnow.Import, state winnow
 		if tag.RowsAffected() == 0 {
 			return winnow.Errorf(winnow.CodeConflict, "This import does not run any more. The images that went in are kept.")
 		}
-		return notify(ctx, tx, Notice{Project: imp.ProjectID, Import: imp.ID})
+		return notify(ctx, tx, winnow.Notice{Project: imp.ProjectID, Import: imp.ID})
 	})
 }
 

@@ -14,14 +14,13 @@ func errNoProject() error { return winnow.Errorf(winnow.CodeNotFound, "There is 
 
 // Role returns what a person may do in a project; a site admin is admin everywhere.
 // CodeNotFound if they may not see it, or it does not exist.
-func (s *Store) Role(ctx context.Context, project winnow.ProjectID, user winnow.UserID) (winnow.Role, error) {
+func (s *Store) Role(ctx context.Context, project winnow.ProjectID, user winnow.User) (winnow.Role, error) {
 	role, err := value[winnow.Role](ctx, s.pool, `
-		SELECT CASE WHEN u.site_admin THEN 'admin' ELSE m.role END
+		SELECT CASE WHEN @site_admin::boolean THEN 'admin' ELSE m.role END
 		FROM projects p
-		JOIN users u ON u.id = @user
-		LEFT JOIN members m ON m.project_id = p.id AND m.user_id = u.id
-		WHERE p.id = @project AND (u.site_admin OR m.role IS NOT NULL)`,
-		pgx.NamedArgs{"project": project, "user": user})
+		LEFT JOIN members m ON m.project_id = p.id AND m.user_id = @user
+		WHERE p.id = @project AND (@site_admin::boolean OR m.role IS NOT NULL)`,
+		pgx.NamedArgs{"project": project, "user": user.ID, "site_admin": user.SiteAdmin})
 	return role, wrap(missing(err, "There is no such project."), "read role in project %d", project)
 }
 

@@ -11,12 +11,8 @@ import (
 
 const channel = "winnow"
 
-// Notice says that something of a project has changed, by its ids only: who needs
-// more reads it. Round and Import are 0 when the change is not about one.
-type Notice = winnow.Notice
-
 // notify tells the listeners of n once the transaction commits.
-func notify(ctx context.Context, tx pgx.Tx, n Notice) error {
+func notify(ctx context.Context, tx pgx.Tx, n winnow.Notice) error {
 	payload, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -29,7 +25,7 @@ func notify(ctx context.Context, tx pgx.Tx, n Notice) error {
 // Listen calls fn for every notice until ctx ends, when it returns nil, or the
 // connection is lost, when it returns CodeUnavailable: the caller listens again,
 // and reads what it may have missed. fn must be quick.
-func (s *Store) Listen(ctx context.Context, fn func(Notice)) error {
+func (s *Store) Listen(ctx context.Context, fn func(winnow.Notice)) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return wrap(err, "listen")
@@ -48,7 +44,7 @@ func (s *Store) Listen(ctx context.Context, fn func(Notice)) error {
 		if err != nil {
 			return unavailable(err)
 		}
-		var notice Notice
+		var notice winnow.Notice
 		if json.Unmarshal([]byte(n.Payload), &notice) == nil {
 			fn(notice)
 		}

@@ -112,16 +112,13 @@ func (s *Store) FindProject(ctx context.Context, nameOrID string) (*winnow.Proje
 	return nil, winnow.Errorf(winnow.CodeNotFound, "There is no project named %q.", nameOrID)
 }
 
-// ProjectSummary is a project in somebody's list.
-type ProjectSummary = winnow.ProjectSummary
-
 // Projects lists the projects that a person may see, newest first.
-func (s *Store) Projects(ctx context.Context, user winnow.User, page winnow.Page) ([]ProjectSummary, string, error) {
+func (s *Store) Projects(ctx context.Context, user winnow.User, page winnow.Page) ([]winnow.ProjectSummary, string, error) {
 	w, err := newWindow(page, lastKey)
 	if err != nil {
 		return nil, "", err
 	}
-	projects, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (p ProjectSummary, err error) {
+	projects, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (p winnow.ProjectSummary, err error) {
 		return p, row.Scan(append(projectFields(&p.Project), &p.Role)...)
 	}, `
 		SELECT `+projectColumns+`, CASE WHEN @site_admin::boolean THEN 'admin' ELSE m.role END
@@ -134,12 +131,12 @@ func (s *Store) Projects(ctx context.Context, user winnow.User, page winnow.Page
 	if err != nil {
 		return nil, "", wrap(err, "list projects")
 	}
-	projects, next := cut(w, projects, func(p ProjectSummary) int64 { return int64(p.ID) })
+	projects, next := cut(w, projects, func(p winnow.ProjectSummary) int64 { return int64(p.ID) })
 	return projects, next, wrap(s.addLatest(ctx, projects), "list projects")
 }
 
 // addLatest fills in the newest round of each project.
-func (s *Store) addLatest(ctx context.Context, projects []ProjectSummary) error {
+func (s *Store) addLatest(ctx context.Context, projects []winnow.ProjectSummary) error {
 	ids := make([]winnow.ProjectID, len(projects))
 	for i, p := range projects {
 		ids[i] = p.ID
@@ -190,7 +187,7 @@ func (s *Store) UpdateProject(ctx context.Context, by winnow.UserID, p *winnow.P
 		if err != nil {
 			return nameTaken(err, p.Name)
 		}
-		if err := notify(ctx, tx, Notice{Project: p.ID}); err != nil {
+		if err := notify(ctx, tx, winnow.Notice{Project: p.ID}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, by, p.ID, "project.update", detail{"class_version": version, "settings": p.Settings})

@@ -127,7 +127,7 @@ func (s *Store) insertRound(ctx context.Context, tx pgx.Tx, by winnow.UserID, p 
 	if err := s.opts.Enqueue(ctx, tx, round.ID, round.Attempt); err != nil {
 		return nil, err
 	}
-	if err := notify(ctx, tx, Notice{Project: p.ID, Round: round.ID}); err != nil {
+	if err := notify(ctx, tx, winnow.Notice{Project: p.ID, Round: round.ID}); err != nil {
 		return nil, err
 	}
 	return round, s.audit(ctx, tx, by, p.ID, "round.start", detail{"round": round.Number})
@@ -210,7 +210,7 @@ func (s *Store) changeRound(ctx context.Context, by winnow.UserID, project winno
 		if err := change(tx, r); err != nil {
 			return err
 		}
-		if err := notify(ctx, tx, Notice{Project: project, Round: r.ID}); err != nil {
+		if err := notify(ctx, tx, winnow.Notice{Project: project, Round: r.ID}); err != nil {
 			return err
 		}
 		if err := s.audit(ctx, tx, by, project, action, detail{"round": number}); err != nil {

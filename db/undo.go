@@ -9,36 +9,36 @@ import (
 	"winnow"
 )
 
-// Undo takes back the person's last standing decision in the newest round that was
-// labeled, and leases the item to them again. A closed round reopens, if no other
+// Undo takes back the person's standing decision on an item, or their last one when
+// item is 0, in the newest round that was labeled, and leases the item to them again. A closed round reopens, if no other
 // has started since (CodeConflict otherwise, and when there is nothing to undo). The
 // same client key again undoes nothing more.
-func (s *Store) Undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, clientKey string) (*winnow.Item, error) {
+func (s *Store) Undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
 	if clientKey == "" || len(clientKey) > winnow.MaxClientKey {
 		return nil, winnow.Invalid("client_key", "A client key has 1 to %d characters.", winnow.MaxClientKey)
 	}
-	item, err := s.undo(ctx, project, user, clientKey)
+	reopened, err := s.undo(ctx, project, user, item, clientKey)
 	if violates(err, "label_events_client_key") {
 		// The same request twice at once: the other one has committed.
-		item, err = s.undo(ctx, project, user, clientKey)
+		reopened, err = s.undo(ctx, project, user, item, clientKey)
 	}
-	return item, wrap(err, "undo last decision of user %d in project %d", user, project)
+	return reopened, wrap(err, "undo decision of user %d in project %d", user, project)
 }
 
-func (s *Store) undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, clientKey string) (*winnow.Item, error) {
-	var item winnow.Item
+func (s *Store) undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
+	var reopened winnow.Item
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		id, err := undone(ctx, tx, project, user, clientKey)
 		if err != nil {
 			return err
 		}
 		if id == 0 {
-			id, err = s.undoLast(ctx, tx, project, user, clientKey)
+			id, err = s.undoStanding(ctx, tx, project, user, item, clientKey)
 			if err != nil {
 				return err
 			}
 		}
-		item, err = one(ctx, tx, scanItem, `
+		reopened, err = one(ctx, tx, scanItem, `
 			SELECT `+itemColumns+`
 			FROM query_items q
 			JOIN images i ON i.id = q.image_id
@@ -48,7 +48,7 @@ func (s *Store) undo(ctx context.Context, project winnow.ProjectID, user winnow.
 	if err != nil {
 		return nil, err
 	}
-	return &item, nil
+	return &reopened, nil
 }
 
 // undone returns the item of the undo that this client key stands for, 0 if none.
@@ -73,14 +73,14 @@ func undone(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winno
 	return e.Item, nil
 }
 
-func (s *Store) undoLast(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winnow.UserID, clientKey string) (winnow.ItemID, error) {
+func (s *Store) undoStanding(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (winnow.ItemID, error) {
 	id, err := value[winnow.ItemID](ctx, tx, `
 		SELECT id FROM query_items
 		WHERE round_id = (SELECT id FROM rounds WHERE project_id = @project AND labeling_at IS NOT NULL ORDER BY number DESC LIMIT 1)
-		  AND decided_by = @user AND verdict IS NOT NULL
+		  AND decided_by = @user AND verdict IS NOT NULL AND (@item::bigint = 0 OR id = @item)
 		ORDER BY label_event_id DESC
 		LIMIT 1`,
-		pgx.NamedArgs{"project": project, "user": user})
+		pgx.NamedArgs{"project": project, "user": user, "item": item})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, winnow.Errorf(winnow.CodeConflict, "You have no decision left to undo in this round.")
 	}
@@ -110,7 +110,7 @@ func (s *Store) undoLast(ctx context.Context, tx pgx.Tx, project winnow.ProjectI
 	if err := uncountDecision(ctx, tx, t, user, before); err != nil {
 		return 0, err
 	}
-	return id, notify(ctx, tx, Notice{Project: project, Round: round.ID})
+	return id, notify(ctx, tx, winnow.Notice{Project: project, Round: round.ID})
 }
 
 // insertUndo appends the undo, opens the item again under the person's lease, and

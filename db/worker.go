@@ -35,7 +35,7 @@ func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, 
 		if err != nil {
 			return err
 		}
-		return notify(ctx, tx, Notice{Project: round.ProjectID, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: round.ProjectID, Round: id})
 	})
 	return round, wrap(err, "begin round %d", id)
 }
@@ -70,7 +70,7 @@ func (s *Store) RoundProgress(ctx context.Context, id winnow.RoundID, attempt in
 		if err != nil {
 			return err
 		}
-		return notify(ctx, tx, Notice{Project: project, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})
 	})
 	return wrap(err, "report progress of round %d", id)
 }
@@ -114,7 +114,7 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 			pgx.NamedArgs{"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": total}); err != nil {
 			return err
 		}
-		return notify(ctx, tx, Notice{Project: project, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})
 	})
 	return wrap(err, "open labeling of round %d", id)
 }
@@ -179,7 +179,7 @@ func (s *Store) FailRound(ctx context.Context, id winnow.RoundID, attempt int, m
 		if err != nil {
 			return err
 		}
-		return notify(ctx, tx, Notice{Project: project, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})
 	})
 	return wrap(err, "fail round %d", id)
 }
@@ -201,7 +201,7 @@ func (s *Store) RequeueRound(ctx context.Context, id winnow.RoundID, attempt int
 		if err := s.opts.Enqueue(ctx, tx, id, attempt+1); err != nil {
 			return err
 		}
-		return notify(ctx, tx, Notice{Project: project, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})
 	})
 	return wrap(err, "requeue round %d", id)
 }
@@ -236,7 +236,7 @@ func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration)
 			return err
 		}
 		for _, r := range rounds {
-			if err := notify(ctx, tx, Notice{Project: r.ProjectID, Round: r.ID}); err != nil {
+			if err := notify(ctx, tx, winnow.Notice{Project: r.ProjectID, Round: r.ID}); err != nil {
 				return err
 			}
 			if err := s.audit(ctx, tx, 0, r.ProjectID, "round.takeover", detail{"round": r.Number, "attempt": r.Attempt, "state": r.State}); err != nil {
