@@ -37,6 +37,7 @@ var rooms = map[string][]string{
 	"web":          {".", "views", "static", "handlers"},
 	"app":          {".", "imaging", "ml", "db", "migrations", "jobs", "handlers", "views", "static", "web"},
 	"cmd":          {"app"},
+	"deploy":       {},
 	"e2e":          {"."},
 }
 
