@@ -3,7 +3,7 @@
 #
 #   go         the Go toolchain that go.mod asks for
 #   cc         a C compiler: the XLA backend and the race detector are built with it
-#   postgres   PostgreSQL's server programs (initdb, postgres); no server is started
+#   postgres   PostgreSQL's server programs (initdb, pg_ctl, postgres); no server is started
 #   browser    Chromium or Chrome, for the browser tests
 #
 # On Debian and Ubuntu, what is missing is installed with apt when this may be done without
@@ -25,15 +25,16 @@ first_of() {
 	return 1
 }
 
+# The places where package db/local looks too: Debian keeps the programs off PATH, one folder a
+# version, and so do others.
 have_postgres() {
-	# Debian keeps initdb and postgres off PATH, one folder a version; so does Homebrew.
-	first_of ${WINNOW_PG_BIN:+"$WINNOW_PG_BIN/initdb"} initdb /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb \
-		/usr/local/pgsql/bin/initdb /opt/homebrew/opt/postgresql*/bin/initdb /usr/local/opt/postgresql*/bin/initdb >/dev/null
+	first_of ${WINNOW_POSTGRES_BIN:+"$WINNOW_POSTGRES_BIN/pg_ctl"} pg_ctl /usr/lib/postgresql/*/bin/pg_ctl /usr/pgsql-*/bin/pg_ctl \
+		/opt/homebrew/opt/postgresql@*/bin/pg_ctl /usr/local/opt/postgresql@*/bin/pg_ctl \
+		/Applications/Postgres.app/Contents/Versions/*/bin/pg_ctl >/dev/null
 }
 
 have_browser() {
-	first_of chromium chromium-browser google-chrome google-chrome-stable \
-		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome" "/Applications/Chromium.app/Contents/MacOS/Chromium" >/dev/null
+	first_of chromium chromium-browser google-chrome google-chrome-stable >/dev/null
 }
 
 # as_root runs a command as root, or fails when that would need a password.
@@ -65,14 +66,14 @@ apt_install() {
 
 # The package would create a cluster and start a server on port 5432. Winnow wants only the
 # programs, so a setting that is there during the installation, and not after it, says no.
-apt_install_postgres() {
-	local dir=/etc/postgresql-common/createcluster.d file
+apt_install_postgres() (
+	dir=/etc/postgresql-common/createcluster.d
 	file=$dir/zz-winnow-no-cluster.conf
 	as_root mkdir -p "$dir"
+	trap 'as_root rm -f "$file"' EXIT
 	echo 'create_main_cluster = false' | as_root tee "$file" >/dev/null
-	trap 'as_root rm -f "$file"' RETURN
 	apt_install postgresql
-}
+)
 
 need_go() {
 	command -v go >/dev/null || fail "Go is missing. Install Go 1.26 or newer: https://go.dev/doc/install"
@@ -98,26 +99,25 @@ need_postgres() {
 	have_postgres && return
 	if can_apt; then
 		apt_install_postgres
-		have_postgres || fail "apt installed postgresql, but no initdb was found in /usr/lib/postgresql/*/bin."
+		have_postgres || fail "apt installed postgresql, but no pg_ctl was found in /usr/lib/postgresql/*/bin."
 		return
 	fi
-	fail "PostgreSQL's server programs are missing (initdb was not found). Install them and run make again:
+	fail "PostgreSQL's server programs are missing (pg_ctl was not found). Install them and run make again:
 
     Debian, Ubuntu   sudo apt-get install postgresql
     Fedora, RHEL     sudo dnf install postgresql-server
     Arch             sudo pacman -S postgresql
     macOS            brew install postgresql@17
 
-They may also be anywhere else: WINNOW_PG_BIN=/path/to/bin names the folder that holds initdb.
+They may also be anywhere else: WINNOW_POSTGRES_BIN=/path/to/bin names the folder that holds pg_ctl.
 To use a server that is already running instead: DATABASE_URL=postgres://user:password@host/database make run"
 }
 
 need_browser() {
-	[ -n "${WINNOW_CHROMIUM:-}" ] && return
 	have_browser && return
 	if can_apt; then
 		# Ubuntu's chromium package is a stub that wants snap; there the message below is the answer.
-		if [ "$(. /etc/os-release && echo "$ID")" = debian ]; then
+		if grep -qx 'ID=debian' /etc/os-release; then
 			apt_install chromium
 			have_browser || fail "apt installed chromium, but no chromium is on PATH."
 			return
@@ -129,9 +129,7 @@ need_browser() {
     Ubuntu           sudo snap install chromium
     Fedora           sudo dnf install chromium
     Arch             sudo pacman -S chromium
-    macOS            brew install --cask chromium
-
-It may also be anywhere else: WINNOW_CHROMIUM=/path/to/chromium names the program."
+    macOS            brew install --cask chromium (and put chromium on PATH)"
 }
 
 [ $# -gt 0 ] || fail "usage: scripts/need.sh go|cc|postgres|browser ..."
