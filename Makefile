@@ -28,7 +28,7 @@ help: ## List the targets
 ##@ Use
 
 run: ## Install what is missing, build, and start everything here: database, server, worker, demo
-	@scripts/need.sh go cc postgres
+	@scripts/need.sh go cc $(if $(DATABASE_URL)$(DATABASE_URL_FILE),,postgres)
 	@$(MAKE) --no-print-directory build
 	@exec bin/winnow dev $(ARGS)
 

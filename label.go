@@ -34,8 +34,11 @@ type Decision struct {
 	DurationMS int64 // from shown to answered
 }
 
-// MaxClientKey is the longest client key accepted.
-const MaxClientKey = 64
+// Bounds of a decision.
+const (
+	MaxClientKey  = 64               // bytes
+	MaxDurationMS = 24 * 3600 * 1000 // a day
+)
 
 // Validate checks the decision against a project with the given number of classes.
 func (d *Decision) Validate(classes int) error {
@@ -48,14 +51,22 @@ func (d *Decision) Validate(classes int) error {
 	default:
 		return Invalid("verdict", "%q is not known, unknown, skip or unreadable.", clip(string(d.Verdict), 40))
 	}
-	if d.ClientKey == "" || len(d.ClientKey) > MaxClientKey {
+	if err := ValidateClientKey(d.ClientKey); err != nil {
+		return err
+	}
+	if d.DurationMS < 0 || d.DurationMS > MaxDurationMS {
+		return Invalid("duration_ms", "A duration is between 0 and a day.")
+	}
+	return nil
+}
+
+// ValidateClientKey says what is wrong with the key of a decision or an undo, if anything.
+func ValidateClientKey(key string) error {
+	if key == "" || len(key) > MaxClientKey {
 		return Invalid("client_key", "A client key has 1 to %d characters.", MaxClientKey)
 	}
-	if strings.ContainsFunc(d.ClientKey, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return Invalid("client_key", "A client key is printable ASCII.")
-	}
-	if d.DurationMS < 0 || d.DurationMS > 24*3600*1000 {
-		return Invalid("duration_ms", "A duration is between 0 and a day.")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func TestDefaultSettingsAreTheMethods(t *testing.T) {
 	}
 	want := map[string]string{
 		"strategy": "eaoa", "budget": "1500", "neighbours": "250", "target_precision": "0.6", "k": "5", "k_step": "1",
-		"k_tolerance": "0.05", "variant": "per-class", "eu_d": "reference", "monotone": "false", "auto_next": "false",
+		"k_tolerance": "0.05", "variant": "per-class", "eu_d": "reference", "ablation": "none", "monotone": "false", "auto_next": "false",
 		"lease_seconds": "300", "seed": "1",
 		"width": "16", "input_size": "32",
 		"epochs": "200", "batch": "128", "learning_rate": "0.01", "lr_step": "60", "lr_gamma": "0.5", "momentum": "0.9",

@@ -14,8 +14,8 @@ import (
 // has started since (CodeConflict otherwise, and when there is nothing to undo). The
 // same client key again undoes nothing more.
 func (s *Store) Undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
-	if clientKey == "" || len(clientKey) > winnow.MaxClientKey {
-		return nil, winnow.Invalid("client_key", "A client key has 1 to %d characters.", winnow.MaxClientKey)
+	if err := winnow.ValidateClientKey(clientKey); err != nil {
+		return nil, err
 	}
 	reopened, err := s.undo(ctx, project, user, item, clientKey)
 	if violates(err, "label_events_client_key") {
