@@ -84,7 +84,7 @@ const module = "winnow"
 // against the rooms.
 func TestImportGraph(t *testing.T) {
 	t.Parallel()
-	for _, tags := range []string{"", "onnx"} {
+	for _, tags := range []string{"", "xla,onnx"} {
 		t.Run("tags="+tags, func(t *testing.T) {
 			t.Parallel()
 			packages := list(t, tags)

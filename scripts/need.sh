@@ -2,7 +2,7 @@
 # need.sh THING...: makes sure that each thing is on this machine.
 #
 #   go         the Go toolchain that go.mod asks for
-#   cc         a C compiler: the XLA backend and the race detector are built with it
+#   cc         a C compiler: the race detector and the optional backends are built with it
 #   postgres   PostgreSQL's server programs (initdb, pg_ctl, postgres); no server is started
 #   browser    Chromium or Chrome, for the browser tests
 #
@@ -87,7 +87,7 @@ need_cc() {
 		apt_install gcc libc6-dev
 		return
 	fi
-	fail "A C compiler is missing (the XLA backend and Go's race detector are built with it). Install one and run make again:
+	fail "A C compiler is missing; Go's race detector is built with it. Install one and run make again:
 
     Debian, Ubuntu   sudo apt-get install gcc libc6-dev
     Fedora, RHEL     sudo dnf install gcc
