@@ -5,13 +5,20 @@ package ml
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"winnow"
 	"winnow/ml/backend"
+	"winnow/ml/eaoa"
 	"winnow/ml/nn"
+	"winnow/ml/strategy"
 )
 
-// RoundInput is all that a round depends on; the same input gives the same query on
+// RoundInput is all that a round depends on: the same input gives the same query on
 // one backend.
 type RoundInput struct {
 	Settings winnow.Settings
@@ -33,8 +40,8 @@ type Choice struct {
 	Scores winnow.Scores
 }
 
-// RoundOutput is the query in rank order, the figures, and the networks (nil where a
-// network was not trained).
+// RoundOutput is the query in rank order, the figures, and the networks; a network is
+// nil when the strategy did not need it or there was nothing to train it on.
 type RoundOutput struct {
 	Query                []Choice
 	ColdStart            bool
@@ -42,7 +49,242 @@ type RoundOutput struct {
 	Detector, Classifier *nn.Network
 }
 
-// RunRound trains, scores and queries.
+// RunRound trains what the strategy needs, and the classifier whenever there are test
+// images; scores the pool; and queries it.
+//
+// Without any labeled image of a known class there is nothing to train: the query is a
+// seeded random draw (ColdStart). While no unknown is labeled the detector is trained
+// by cross-entropy alone. A known class that has no labeled image yet keeps its place
+// in both networks, which learn not to answer it; its images are found by how little
+// the networks are sure of them, and the round goes on.
+//
+// Progress, if not nil, is called from one goroutine at a time. Errors: those of
+// nn.Train and of the strategy, with what was being done; winnow.CodeInvalid for an
+// empty pool; ctx's error.
 func RunRound(ctx context.Context, be *backend.Backend, in RoundInput, progress func(winnow.Progress)) (*RoundOutput, error) {
-	return nil, winnow.Errorf(winnow.CodeInternal, "rounds are not there yet")
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	chosen, err := strategy.ByName(in.Settings.Strategy)
+	if err != nil {
+		return nil, err
+	}
+	out := &RoundOutput{Metrics: winnow.Metrics{PoolSize: in.Pool.N, TestImages: in.Test.N}}
+	for _, label := range in.Labels {
+		if label < in.Classes {
+			out.Metrics.LabeledKnown++
+		} else {
+			out.Metrics.LabeledUnknown++
+		}
+	}
+	needs := chosen.Needs()
+	if in.Test.N > 0 {
+		needs.Classifier = true
+	}
+	if out.Metrics.LabeledKnown == 0 {
+		out.ColdStart = true
+		chosen, needs = strategy.Random{}, strategy.Needs{}
+	}
+
+	r := round{in: in, be: be, meter: newMeter(progress)}
+	if err := r.train(ctx, needs, out); err != nil {
+		return nil, err
+	}
+	query := strategy.Input{
+		Settings: in.Settings, Classes: in.Classes, Round: in.Number, K: in.K, Seed: in.Seed,
+		Pool: in.Pool.N, Labels: in.Labels,
+	}
+	if err := r.score(ctx, out, &query); err != nil {
+		return nil, err
+	}
+
+	r.meter.stage("querying", "")
+	start := time.Now()
+	q, err := chosen.Query(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("query by %s: %w", chosen.Name(), err)
+	}
+	out.Metrics.QuerySeconds = time.Since(start).Seconds()
+	out.Query = make([]Choice, len(q.Selected))
+	for rank, index := range q.Selected {
+		out.Query[rank] = Choice{Index: index, Scores: winnow.Scores{Predicted: -1}}
+		if q.Scores != nil {
+			out.Query[rank].Scores = q.Scores[rank]
+		}
+	}
+	r.meter.done()
+	return out, nil
+}
+
+func (in *RoundInput) validate() error {
+	switch {
+	case in.Pool.N == 0:
+		return winnow.Invalid("pool", "No unlabeled image is left to query.")
+	case in.Classes < 1:
+		return winnow.Invalid("classes", "A round needs at least one known class.")
+	case len(in.Labels) != in.Labeled.N || len(in.TestLabels) != in.Test.N:
+		return winnow.Errorf(winnow.CodeInternal, "%d labeled and %d test images have %d and %d labels.",
+			in.Labeled.N, in.Test.N, len(in.Labels), len(in.TestLabels))
+	}
+	for _, label := range in.Labels {
+		if label < 0 || label > in.Classes {
+			return winnow.Errorf(winnow.CodeInternal, "Label %d is out of range; there are %d classes.", label, in.Classes)
+		}
+	}
+	return nil
+}
+
+// round is one RunRound at work.
+type round struct {
+	in    RoundInput
+	be    *backend.Backend
+	meter *meter
+}
+
+// job is one network to train.
+type job struct {
+	name   string
+	cfg    nn.Config
+	images nn.Images
+	labels []int
+	into   **nn.Network
+}
+
+// train trains the networks needed. On the pure-Go backend both at once, since a single
+// training does not fill several cores; elsewhere one after the other.
+func (r *round) train(ctx context.Context, needs strategy.Needs, out *RoundOutput) error {
+	start := time.Now()
+	jobs := r.jobs(needs, out)
+	if len(jobs) > 0 {
+		r.meter.stage("training", jobs[0].name)
+	}
+	for _, j := range jobs {
+		r.meter.expect(trainingCost * j.images.N * j.cfg.Epochs)
+		r.meter.expect(r.in.Pool.N + r.in.Labeled.N)
+		if j.into == &out.Classifier {
+			r.meter.expect(r.in.Test.N)
+		}
+	}
+	// A network that fails stops the other, and its error is the one reported.
+	group, ctx := errgroup.WithContext(ctx)
+	if r.be.Kind() != backend.Go {
+		group.SetLimit(1)
+	}
+	for _, j := range jobs {
+		group.Go(func() error {
+			net, err := nn.Train(ctx, r.be, j.cfg, j.images, j.labels, r.meter.training(j.name, j.images.N))
+			if err != nil {
+				return fmt.Errorf("train the %s: %w", j.name, err)
+			}
+			*j.into = net
+			return nil
+		})
+	}
+	err := group.Wait()
+	out.Metrics.TrainSeconds = time.Since(start).Seconds()
+	return err
+}
+
+// jobs lists the networks to train: the detector on everything labeled, with C+1
+// outputs, and the classifier on the knowns, with C.
+func (r *round) jobs(needs strategy.Needs, out *RoundOutput) []job {
+	s := r.in.Settings
+	mean, std := nn.MeanStd(r.in.Pool)
+	base := nn.Config{
+		Width: s.Width, InputSize: s.InputSize, Epochs: s.Epochs, Batch: s.Batch,
+		LearningRate: s.LearningRate, LRStep: s.LRStep, LRGamma: s.LRGamma,
+		Momentum: s.Momentum, WeightDecay: s.WeightDecay, CropPad: s.CropPad, Flip: s.Flip,
+		AllowEmpty: true, Mean: mean, Std: std,
+	}
+	var jobs []job
+	if needs.Detector {
+		cfg := base
+		cfg.Outputs, cfg.Seed = r.in.Classes+1, deriveSeed(r.in.Seed, 1)
+		if out.Metrics.LabeledUnknown > 0 {
+			cfg.Energy = &nn.Energy{Weight: s.EnergyWeight, MarginKnown: s.MarginKnown, MarginUnknown: s.MarginUnknown}
+		}
+		jobs = append(jobs, job{"detector", cfg, r.in.Labeled, r.in.Labels, &out.Detector})
+	}
+	if needs.Classifier {
+		cfg := base
+		cfg.Outputs, cfg.Seed = r.in.Classes, deriveSeed(r.in.Seed, 2)
+		images, labels := r.in.knowns()
+		jobs = append(jobs, job{"classifier", cfg, images, labels, &out.Classifier})
+	}
+	return jobs
+}
+
+// knowns are the labeled images of known classes.
+func (in *RoundInput) knowns() (nn.Images, []int) {
+	images := nn.Images{Size: in.Labeled.Size}
+	var labels []int
+	for i, label := range in.Labels {
+		if label < in.Classes {
+			images.RGB = append(images.RGB, in.Labeled.At(i)...)
+			labels = append(labels, label)
+		}
+	}
+	images.N = len(labels)
+	return images, labels
+}
+
+// score runs the networks over the pool, the labeled and the test images, plain.
+func (r *round) score(ctx context.Context, out *RoundOutput, q *strategy.Input) error {
+	start := time.Now()
+	infer := func(name string, net *nn.Network, images nn.Images) (logits, features eaoa.Matrix, err error) {
+		o, err := net.Infer(ctx, r.be, images, r.meter.scoring())
+		if err != nil {
+			return logits, features, fmt.Errorf("score with the %s: %w", name, err)
+		}
+		return eaoa.Matrix{Rows: o.N, Cols: o.Outputs, Data: o.Logits}, eaoa.Matrix{Rows: o.N, Cols: o.Features, Data: o.Feature}, nil
+	}
+	var err error
+	if net := out.Detector; net != nil {
+		r.meter.stage("scoring", "detector")
+		if q.PoolDetectorLogits, q.PoolDetectorFeatures, err = infer("detector", net, r.in.Pool); err != nil {
+			return err
+		}
+		if _, q.LabeledDetectorFeatures, err = infer("detector", net, r.in.Labeled); err != nil {
+			return err
+		}
+	}
+	if net := out.Classifier; net != nil {
+		r.meter.stage("scoring", "classifier")
+		if q.PoolClassifierLogits, q.PoolClassifierFeatures, err = infer("classifier", net, r.in.Pool); err != nil {
+			return err
+		}
+		if _, q.LabeledClassifierFeatures, err = infer("classifier", net, r.in.Labeled); err != nil {
+			return err
+		}
+		if r.in.Test.N > 0 {
+			logits, _, err := infer("classifier", net, r.in.Test)
+			if err != nil {
+				return err
+			}
+			accuracy := accuracy(logits, r.in.TestLabels)
+			out.Metrics.TestAccuracy = &accuracy
+		}
+	}
+	out.Metrics.ScoreSeconds = time.Since(start).Seconds()
+	return nil
+}
+
+// accuracy is the share of rows whose largest logit is at their label.
+func accuracy(logits eaoa.Matrix, labels []int) float64 {
+	right := 0
+	for i, label := range labels {
+		row := logits.Row(i)
+		if slices.Index(row, slices.Max(row)) == label {
+			right++
+		}
+	}
+	return float64(right) / float64(len(labels))
+}
+
+// deriveSeed gives the networks of a round seeds of their own (SplitMix64).
+func deriveSeed(seed int64, network uint64) int64 {
+	z := uint64(seed) + network*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return int64(z ^ z>>31)
 }

@@ -2,6 +2,15 @@ package nn
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gomlx/gomlx/core/graph"
+	"github.com/gomlx/gomlx/core/tensors"
+	"golang.org/x/sync/errgroup"
 
 	"winnow"
 	"winnow/ml/backend"
@@ -12,24 +21,172 @@ import (
 type Network struct {
 	Outputs, Width, InputSize int
 	Mean, Std                 [3]float64
+
+	weights, stats [][]float32 // in architecture's order
 }
 
-// Train trains a network from scratch.
-func Train(ctx context.Context, be *backend.Backend, cfg Config, images Images, labels []int, progress func(Progress)) (*Network, error) {
-	return nil, winnow.Errorf(winnow.CodeInternal, "training is not there yet")
+// Features is the number of features of an image.
+func (n *Network) Features() int { return features(n.Width) }
+
+// finite reports whether every weight and statistic is a number.
+func (n *Network) finite() bool {
+	for _, group := range [][][]float32{n.weights, n.stats} {
+		for _, data := range group {
+			for _, v := range data {
+				if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
-// Infer runs the network over the plain images.
+// inferBatch is how many images are scored at once.
+const inferBatch = 64
+
+// Infer runs the network over the plain images, in their order. Progress, if not nil,
+// is called after every batch, from one goroutine at a time. Errors:
+// winnow.CodeInternal when the images are not of the network's size; ctx's error
+// between batches.
 func (n *Network) Infer(ctx context.Context, be *backend.Backend, images Images, progress func(done, total int)) (Output, error) {
-	return Output{}, winnow.Errorf(winnow.CodeInternal, "inference is not there yet")
+	if err := images.validate(); err != nil {
+		return Output{}, err
+	}
+	out := Output{N: images.N, Outputs: n.Outputs, Features: n.Features()}
+	out.Logits = make([]float32, out.N*out.Outputs)
+	out.Feature = make([]float32, out.N*out.Features)
+	if images.N == 0 {
+		return out, nil
+	}
+	if images.Size != n.InputSize {
+		return Output{}, winnow.Errorf(winnow.CodeInternal, "The images are %d pixels a side, the network sees %d.", images.Size, n.InputSize)
+	}
+	s, err := n.newScorer(be, min(inferBatch, images.N))
+	if err != nil {
+		return Output{}, fmt.Errorf("prepare scoring: %w", err)
+	}
+	defer s.close()
+
+	// The pure-Go backend computes a batch on one core, more or less: score as many
+	// batches at once as there are cores.
+	workers := 1
+	if be.Kind() == backend.Go {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	var (
+		next atomic.Int64
+		mu   sync.Mutex
+		done int
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	for range workers {
+		group.Go(func() error {
+			data := make([]float32, s.layout.size())
+			for {
+				from := int(next.Add(1)-1) * s.batch
+				if from >= images.N {
+					return nil
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				to := min(from+s.batch, images.N)
+				if err := s.score(data, images, from, to, out); err != nil {
+					return fmt.Errorf("score images %d to %d: %w", from, to-1, err)
+				}
+				mu.Lock()
+				done += to - from
+				if progress != nil {
+					progress(done, images.N)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Output{}, err
+	}
+	return out, nil
 }
 
-// MarshalBinary writes a checkpoint.
-func (n *Network) MarshalBinary() ([]byte, error) {
-	return nil, winnow.Errorf(winnow.CodeInternal, "checkpoints are not there yet")
+// scorer is a network's graph for one batch size, with the weights at hand.
+type scorer struct {
+	batch  int
+	layout layout
+	table  *normalizer
+	size   int // of images
+	exec   *graph.Exec
+	state  []*tensors.Tensor // weights, then statistics
 }
 
-// UnmarshalNetwork reads a checkpoint.
-func UnmarshalNetwork(data []byte) (*Network, error) {
-	return nil, winnow.Errorf(winnow.CodeInternal, "checkpoints are not there yet")
+func (n *Network) newScorer(be *backend.Backend, batch int) (*scorer, error) {
+	f := formFor(be)
+	s := &scorer{batch: batch, layout: f.layout(batch, n.InputSize), table: newNormalizer(n.Mean, n.Std), size: n.InputSize}
+	weights, stats := architecture(n.Outputs, n.Width)
+	for i, spec := range weights {
+		s.state = append(s.state, tensors.FromFlatDataAndDimensions(n.weights[i], spec.dims...))
+	}
+	for i, spec := range stats {
+		s.state = append(s.state, tensors.FromFlatDataAndDimensions(n.stats[i], spec.dims...))
+	}
+	var err error
+	s.exec, err = graph.NewExec(be.Compute(), func(in []*graph.Node) []*graph.Node {
+		p := &pass{form: f, weights: map[string]*graph.Node{}, stats: map[string]*graph.Node{}}
+		for i, spec := range weights {
+			p.weights[spec.name] = in[i]
+		}
+		for i, spec := range stats {
+			p.stats[spec.name] = in[len(weights)+i]
+		}
+		pooled := p.network(act{Node: in[len(in)-1], n: batch, size: n.InputSize})
+		return []*graph.Node{linear(pooled.Node, p.weights["linear.weight"], p.weights["linear.bias"]), pooled.Node}
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Put the weights on the device here: tensors may be read, but not moved, by
+	// several goroutines at once.
+	err = safely(func() error {
+		for _, t := range s.state {
+			t.MustMaterializeOnDevice(be.Compute(), true, 0)
+		}
+		return nil
+	})
+	return s, err
+}
+
+func (s *scorer) close() {
+	s.exec.Finalize()
+	for _, t := range s.state {
+		_ = t.FinalizeAll() // frees memory; there is nothing to do when it fails
+	}
+}
+
+// score runs images from..to-1, at most a batch, and puts what the network says of
+// them in their place in out. A short batch is filled up with what data holds, so that
+// one graph does for all.
+func (s *scorer) score(data []float32, images Images, from, to int, out Output) error {
+	for i := from; i < to; i++ {
+		s.table.place(data, s.layout, i-from, images.At(i), s.size, view{})
+	}
+	return safely(func() error {
+		args := make([]any, 0, len(s.state)+1)
+		for _, t := range s.state {
+			args = append(args, t)
+		}
+		results, err := s.exec.Call(append(args, tensors.FromFlatDataAndDimensions(data, s.layout.dims...))...)
+		if err != nil {
+			return err
+		}
+		logits, feature := out.Logits[from*out.Outputs:to*out.Outputs], out.Feature[from*out.Features:to*out.Features]
+		tensors.MustConstFlatData(results[0], func(flat []float32) { copy(logits, flat) })
+		tensors.MustConstFlatData(results[1], func(flat []float32) { copy(feature, flat) })
+		for _, r := range results {
+			if err := r.FinalizeAll(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -66,9 +66,10 @@ func MeanStd(images Images) (mean, std [3]float64) {
 // Config says what to train and how. Outputs is the number of logits; the other fields
 // are the method's (see the settings of the same names).
 type Config struct {
-	Outputs   int
-	Width     int // channels of the first stage; features are 8*Width
-	InputSize int // pixels a side; must be the images' Size
+	Outputs    int
+	Width      int  // channels of the first stage; features are 8*Width
+	InputSize  int  // pixels a side; must be the images' Size
+	AllowEmpty bool // train although some outputs have no example
 
 	Epochs, Batch         int
 	LearningRate, LRGamma float64
