@@ -41,6 +41,17 @@ func FindBinaries() (string, error) {
 		"Postgres is not installed. Install it (on Debian: apt-get install postgresql), or set DATABASE_URL to a server elsewhere.")
 }
 
+// findBinaries returns dir if it has the programs, or looks for them if it is empty.
+func findBinaries(dir string) (string, error) {
+	if dir == "" {
+		return FindBinaries()
+	}
+	if !complete(dir) {
+		return "", winnow.Errorf(winnow.CodeInvalid, "The directory %s has no initdb, pg_ctl and postgres.", dir)
+	}
+	return dir, nil
+}
+
 // complete reports whether a directory has all the programs that are needed.
 func complete(dir string) bool {
 	for _, program := range []string{"initdb", "pg_ctl", "postgres"} {

@@ -1,6 +1,9 @@
 // Package local runs a private Postgres server in a directory of one's own: for
 // `winnow dev`, which must work without anybody setting up a database, and for tests.
 // The server listens on a Unix socket in that directory only, and never runs as root.
+//
+// Several processes may use one server: the first starts it, the last stops it, and
+// one that is killed counts no more.
 package local
 
 import (
@@ -14,8 +17,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -27,6 +32,8 @@ import (
 type Options struct {
 	// Database is created when it is missing; empty creates none and connects to "postgres".
 	Database string
+	// Binaries is the directory of Postgres's programs; empty looks for them.
+	Binaries string
 	// Settings are further server settings, such as "fsync=off".
 	Settings []string
 }
@@ -39,6 +46,7 @@ type Server struct {
 	dir  string
 	bins string
 	user *account
+	use  *Lock // shared by all who use the server
 }
 
 const (
@@ -47,14 +55,14 @@ const (
 )
 
 // Start runs the server whose data is in dir, and makes the data directory first if
-// there is none. A server that runs there already, left by a process that was
-// killed, is adopted.
+// there is none. A server that runs there already is adopted, whether others use it
+// or it was left by a process that was killed.
 func Start(ctx context.Context, dir string, o Options) (*Server, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("local postgres: %w", err)
 	}
-	bins, err := FindBinaries()
+	bins, err := findBinaries(o.Binaries)
 	if err != nil {
 		return nil, err
 	}
@@ -63,20 +71,61 @@ func Start(ctx context.Context, dir string, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, bins: bins, user: user}
-	if err := s.init(ctx); err != nil {
+	if err := s.makeDirectories(); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, o.Settings); err != nil {
+	if s.use, err = openLock(filepath.Join(dir, "lock")); err != nil {
 		return nil, err
 	}
-	if err := s.createDatabase(ctx, o.Database); err != nil {
-		return nil, errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	if err := s.startOrJoin(ctx, o); err != nil {
+		s.use.Release()
+		return nil, err
 	}
 	return s, nil
 }
 
-// Stop shuts the server down cleanly: connections end, data is on disk.
+// startOrJoin returns with the server running and our share of it taken.
+func (s *Server) startOrJoin(ctx context.Context, o Options) error {
+	alone, err := s.use.try(syscall.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		if err := s.use.share(ctx); err != nil {
+			return err
+		}
+		if s.running(ctx) {
+			s.Adopted = true
+			return s.createDatabase(ctx, o.Database)
+		}
+		// Whoever had it alone has just stopped it.
+		return s.startOrJoin(ctx, o)
+	}
+	if err := s.init(ctx, o.Settings); err != nil {
+		return err
+	}
+	if s.Adopted = s.running(ctx); !s.Adopted {
+		if err := s.start(ctx, o.Settings); err != nil {
+			return err
+		}
+	}
+	if err := s.createDatabase(ctx, o.Database); err != nil {
+		return errors.Join(err, s.shutDown(context.WithoutCancel(ctx)))
+	}
+	return s.use.share(ctx)
+}
+
+// Stop ends our use of the server. If nobody else uses it, it shuts down cleanly:
+// connections end, data is on disk.
 func (s *Server) Stop(ctx context.Context) error {
+	defer s.use.Release()
+	if last, err := s.use.try(syscall.LOCK_EX); err != nil || !last {
+		return err
+	}
+	return s.shutDown(ctx)
+}
+
+func (s *Server) shutDown(ctx context.Context) error {
 	if err := s.run(ctx, "pg_ctl", "stop", "--pgdata", s.data(), "--mode", "fast", "--wait", "--silent"); err != nil {
 		return err
 	}
@@ -92,9 +141,9 @@ func (s *Server) log() string  { return filepath.Join(s.dir, "postgres.log") }
 // LogPath is the file that the server writes its log to.
 func (s *Server) LogPath() string { return s.log() }
 
-// init makes the directories and the cluster where they are missing.
-func (s *Server) init(ctx context.Context) error {
-	for _, d := range []string{s.dir, s.data(), s.socketDir()} {
+// makeDirectories makes what is missing, and gives it to the server's user.
+func (s *Server) makeDirectories() error {
+	for _, d := range []string{s.dir, s.socketDir()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return &winnow.Error{
 				Code: winnow.CodeInvalid, Err: err,
@@ -105,12 +154,34 @@ func (s *Server) init(ctx context.Context) error {
 			return fmt.Errorf("local postgres: give %s to %s: %w", d, s.user.name, err)
 		}
 	}
+	return nil
+}
+
+// init makes the cluster if there is none. It is made beside its place and then
+// moved there: one that was interrupted is never taken for a whole one.
+func (s *Server) init(ctx context.Context, settings []string) error {
 	if _, err := os.Stat(filepath.Join(s.data(), "PG_VERSION")); !errors.Is(err, fs.ErrNotExist) {
 		return s.checkVersion()
 	}
+	unfinished := s.data() + ".new"
+	if err := os.RemoveAll(unfinished); err != nil {
+		return fmt.Errorf("local postgres: %w", err)
+	}
 	// The socket's directory admits its owner only, so nobody needs a password.
-	return s.run(ctx, "initdb", "--pgdata", s.data(), "--username", role, "--auth", "trust",
-		"--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions")
+	args := []string{
+		"--pgdata", unfinished, "--username", role, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C.UTF-8", "--no-instructions",
+	}
+	if slices.Contains(settings, "fsync=off") {
+		args = append(args, "--no-sync")
+	}
+	if err := s.run(ctx, "initdb", args...); err != nil {
+		return err
+	}
+	if err := os.Rename(unfinished, s.data()); err != nil {
+		return fmt.Errorf("local postgres: %w", err)
+	}
+	return nil
 }
 
 // checkVersion refuses data of another major version of Postgres, which the server
@@ -133,12 +204,12 @@ func (s *Server) checkVersion() error {
 	return nil
 }
 
-// start runs the server, unless it runs.
+// running reports whether the server runs, whoever started it.
+func (s *Server) running(ctx context.Context) bool {
+	return s.run(ctx, "pg_ctl", "status", "--pgdata", s.data()) == nil
+}
+
 func (s *Server) start(ctx context.Context, settings []string) error {
-	if s.run(ctx, "pg_ctl", "status", "--pgdata", s.data()) == nil {
-		s.Adopted = true
-		return nil
-	}
 	flags := fmt.Sprintf(`-c listen_addresses='' -c unix_socket_directories='%s'`, s.socketDir())
 	for _, setting := range settings {
 		flags += " -c " + setting

@@ -48,7 +48,7 @@ func exec(t *testing.T, url, sql string) {
 	}
 }
 
-func TestStartAdoptsAndKeepsData(t *testing.T) {
+func TestServerIsShared(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(tempDir(t), "a data directory")
 
@@ -62,8 +62,15 @@ func TestStartAdoptsAndKeepsData(t *testing.T) {
 	if !second.Adopted {
 		t.Error("the second start did not adopt the server that runs")
 	}
+	if err := first.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, second.URL, "INSERT INTO kept VALUES (1)")
 	if err := second.Stop(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	if pid := second.PID(); pid != 0 {
+		t.Errorf("the last use ended, and process %d still runs", pid)
 	}
 
 	third := start(t, dir)
@@ -71,7 +78,40 @@ func TestStartAdoptsAndKeepsData(t *testing.T) {
 	if third.Adopted {
 		t.Error("the third start adopted a server that was stopped")
 	}
-	exec(t, third.URL, "INSERT INTO kept VALUES (1)")
+	exec(t, third.URL, "INSERT INTO kept VALUES (2)")
+}
+
+func TestStartAfterInterruptedInit(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	half := filepath.Join(dir, "data.new")
+	if err := os.MkdirAll(half, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(half, "PG_VERSION"), []byte("15\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, dir)
+	defer s.Stop(t.Context())
+	exec(t, s.URL, "SELECT 1")
+}
+
+func TestTryLock(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := local.TryLock(path)
+	if err != nil || first == nil {
+		t.Fatalf("TryLock of a free file: %v, %v", first, err)
+	}
+	if second, err := local.TryLock(path); err != nil || second != nil {
+		t.Errorf("TryLock of a taken file: %v, %v", second, err)
+	}
+	first.Release()
+	third, err := local.TryLock(path)
+	if err != nil || third == nil {
+		t.Fatalf("TryLock of a released file: %v, %v", third, err)
+	}
+	third.Release()
 }
 
 func TestStartWithLongPath(t *testing.T) {
