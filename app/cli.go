@@ -69,9 +69,12 @@ type commandGroup struct {
 
 func (c *cli) commands() []commandGroup {
 	return []commandGroup{
-		{groupRun, []*cobra.Command{}},
+		{groupRun, []*cobra.Command{c.newDevCommand(), c.newServeCommand(), c.newWorkerCommand(), c.newHealthcheckCommand()}},
 		{groupData, []*cobra.Command{}},
-		{groupAdmin, []*cobra.Command{c.newConfigCommand(), newVersionCommand(), newCompletionCommand()}},
+		{groupAdmin, []*cobra.Command{
+			c.newMigrateCommand(), c.newUserCommand(), c.newTokenCommand(),
+			c.newConfigCommand(), newVersionCommand(), newCompletionCommand(),
+		}},
 		{groupMethod, []*cobra.Command{newSelectCommand()}},
 	}
 }

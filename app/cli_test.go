@@ -20,8 +20,8 @@ func TestCommandsHaveExamples(t *testing.T) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: Short is %q, want a sentence without its full stop", cmd.CommandPath(), cmd.Short)
 		}
-		if !strings.HasPrefix(cmd.Example, "  winnow ") {
-			t.Errorf("%s: Example is %q, want lines indented by two blanks", cmd.CommandPath(), cmd.Example)
+		if !strings.HasPrefix(cmd.Example, "  ") || !strings.Contains(cmd.Example, cmd.CommandPath()) {
+			t.Errorf("%s: Example is %q, want the command, indented by two blanks", cmd.CommandPath(), cmd.Example)
 		}
 		for _, sub := range cmd.Commands() {
 			visit(sub)

@@ -19,7 +19,7 @@ type Config struct {
 	Port        int
 	BaseURL     string // what links begin with; empty: http://Host:Port
 	UploadLimit int64  // bytes of one upload
-	Proxies     int    // reverse proxies in front, whose X-Forwarded-For is believed
+	TrustProxy  bool   // a reverse proxy in front says who asks
 
 	Backend      string
 	Rounds       int // rounds at a time in one process
@@ -104,9 +104,9 @@ func (c *Config) options() []option {
 			value: newValue(&c.UploadLimit, "size", parseSize, formatSize),
 		},
 		{
-			group: optionsWeb, flag: "proxies", env: "WINNOW_PROXIES",
-			help:  "number of reverse proxies in front whose X-Forwarded-For is believed",
-			value: newInt(&c.Proxies, 0, 10),
+			group: optionsWeb, flag: "trust-proxy", env: "WINNOW_TRUST_PROXY",
+			help:  "believe X-Forwarded-For: a reverse proxy of yours sets it",
+			value: newBool(&c.TrustProxy),
 		},
 		{
 			group: optionsWorker, flag: "backend", env: "WINNOW_BACKEND",

@@ -57,7 +57,7 @@ func (w *roundWorker) Timeout(*river.Job[RoundArgs]) time.Duration { return w.ti
 func (w *roundWorker) Work(ctx context.Context, job *river.Job[RoundArgs]) error {
 	id, attempt := job.Args.Round, job.Args.Attempt
 	round, err := w.rounds.BeginRound(ctx, id, attempt, w.trainer.Name())
-	if lost := asLost(err); lost != nil {
+	if lost := asLost(err); lost != nil && ctx.Err() == nil {
 		w.log.Info("round is not ours to begin", "round_id", id, "attempt", attempt, "reason", lost)
 		return nil
 	}
@@ -117,7 +117,26 @@ func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slo
 			Rank: i + 1, Slice: winnow.SliceQuery, Scores: c.Scores, Class: -1,
 		}
 	}
-	return w.rounds.OpenLabeling(ctx, round.ID, round.Attempt, items, out.Metrics, out.ColdStart, checkpoints)
+	return w.persist(ctx, func() error {
+		return w.rounds.OpenLabeling(ctx, round.ID, round.Attempt, items, out.Metrics, out.ColdStart, checkpoints)
+	})
+}
+
+// persist tries a write for as long as the database does not answer and the attempt
+// is the worker's: hours of training must not be lost to a restart of Postgres.
+func (w *roundWorker) persist(ctx context.Context, write func() error) error {
+	for wait := w.pace.write; ; wait = min(2*wait, w.pace.heartbeat) {
+		err := write()
+		if winnow.ErrorCode(err) != winnow.CodeUnavailable {
+			return err
+		}
+		w.log.Warn("the database does not answer; trying again", "error", err)
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
 }
 
 func marshalNetworks(out *ml.RoundOutput) (map[string][]byte, error) {

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"winnow/db"
+	"winnow/jobs"
+	"winnow/ml/backend"
+)
+
+func (c *cli) newWorkerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Train and query rounds",
+		Long: `Train and query rounds, until it is stopped. Any number of workers may share a
+database: each round is worked by one, and taken over by another if that one dies.`,
+		Example: `  DATABASE_URL=postgres://winnow:secret@db/winnow winnow worker
+  DATABASE_URL_FILE=/run/secrets/db winnow worker --backend xla:cuda`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			store, closeStore, err := c.openShared(ctx, "worker")
+			if err != nil {
+				return err
+			}
+			defer closeStore()
+			return work(ctx, &c.cfg, c.log, store)
+		},
+	}
+	return c.withOptions(cmd, optionsDatabase, optionsWorker, optionsLog)
+}
+
+// work trains rounds until ctx ends.
+func work(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store) error {
+	be, err := backend.Open(cfg.Backend)
+	if err != nil {
+		return err
+	}
+	defer be.Close()
+	runner, err := jobs.NewRunner(store.Pool(), jobs.Options{
+		Rounds: store, Images: store, Trainer: jobs.NewTrainer(be),
+		Concurrency: cfg.Rounds, RoundTimeout: cfg.RoundTimeout, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("waiting for rounds", "backend", be.Name(), "at_a_time", cfg.Rounds)
+	return runner.Run(ctx)
+}
