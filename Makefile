@@ -30,12 +30,12 @@ help: ## List the targets
 ##@ Use
 
 run: ## Install what is missing, build, and start everything here: database, server, worker, demo
-	@scripts/need.sh go cc postgres
+	@scripts/need.sh go $(if $(DATABASE_URL)$(DATABASE_URL_FILE),,postgres)
 	@$(MAKE) --no-print-directory build
 	@exec bin/winnow dev $(ARGS)
 
-build: ## Build bin/winnow
-	go build -o bin/winnow ./cmd/winnow
+build: ## Build bin/winnow; TAGS=xla,onnx adds those backends (they need a C++ compiler)
+	go build -tags '$(TAGS)' -o bin/winnow ./cmd/winnow
 
 clean: ## Remove what was built (not your data: that is .winnow)
 	rm -rf bin out
