@@ -232,9 +232,14 @@ func (h *Label) Undo(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	round, _, err := h.Labels.Claim(r.Context(), at.Project.ID, at.User.ID, 0)
+	if err != nil {
+		return err
+	}
 	return respondJSON(w, struct {
-		Item views.LabelItem `json:"item"`
-	}{labelItem(*item)})
+		Item  views.LabelItem   `json:"item"`
+		Round *views.LabelRound `json:"round"`
+	}{labelItem(*item), labelRound(round)})
 }
 
 // Renew keeps the leases of the items that are still the user's, and names them.

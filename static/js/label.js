@@ -24,7 +24,7 @@ class LabelPage {
     this.scope = `${boot.user}:${boot.project}`;
     this.api = new Api(boot.base, boot.user);
     this.shown = null; // the item on the screen; only that one can be answered
-    this.link = "idle";
+    this.link = { state: "idle", message: "" };
     this.canvas = $("label-canvas");
     this.form = $("label-form");
     this.buttons = new Map([...this.form.querySelectorAll("button[name=answer]")].map((b) => [b.value, b]));
@@ -142,8 +142,8 @@ class LabelPage {
     this.show();
     this.flash(button);
     this.strip.push({ item, verdict, class: entry.class, key: entry.key });
-    this.say(`Saved as ${this.labelOf(verdict, entry.class).name}.`);
     this.count();
+    this.say(`${this.labelOf(verdict, entry.class).name}. ${$("label-left").textContent} left.`);
     this.tabs.tell();
     this.sender.kick();
   }
@@ -233,7 +233,6 @@ class LabelPage {
   saved(entry, body) {
     this.round = body.round ?? this.round;
     this.linked("sending", "");
-    this.count();
     if (!this.feed.current) this.poll();
   }
 
@@ -349,19 +348,24 @@ class LabelPage {
     bar.max = Math.max(1, total);
     bar.value = total - left;
     $("label-undo").disabled = this.strip.records.length === 0;
+    this.showLink();
   }
 
-  // linked shows how the connection is.
+  // linked says how the connection is: idle, sending, retrying or signedout.
   linked(state, message) {
-    if (state === this.link && state !== "retrying") return;
-    this.link = state;
+    this.link = { state, message };
+    this.count();
+  }
+
+  showLink() {
+    const { state, message } = this.link;
     const pending = this.outbox.entries.length;
     const kept = pending === 1 ? "1 answer is kept here and sent" : `${pending} answers are kept here and sent`;
     const box = $("label-link");
     if (state === "signedout") {
-      box.firstElementChild.textContent = `You are signed out. ${kept} as soon as you sign in again.`;
+      box.firstElementChild.textContent = `${message} ${kept} when you sign in again.`;
     } else if (state === "retrying") {
-      box.firstElementChild.textContent = `${message} ${kept} as soon as it is back.`;
+      box.firstElementChild.textContent = `${message} ${kept} when it is back.`;
     }
     $("label-signin").hidden = state !== "signedout";
     box.hidden = state !== "signedout" && state !== "retrying";
