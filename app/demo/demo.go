@@ -31,11 +31,13 @@ func Classes() []string {
 // ImageSize is the side of the images in pixels.
 const ImageSize = 64
 
-// Images of a known class, and of one that the project does not ask for: 2,000 in
-// the pool and 400 for tests, 35 and 60 percent of them known.
+// Images of each known class, and of each that the project does not ask for: 35
+// percent of the pool are known, and 60 of the test images, which is where only
+// known ones count.
 const (
 	poolKnown, poolUnknown = 175, 130
 	testKnown, testUnknown = 60, 16
+	poolImages, testImages = 2000, 400
 )
 
 // Set is the image set of a seed, as the source of an import. It is drawn as it is
