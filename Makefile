@@ -11,11 +11,18 @@ ifeq ($(shell go env GOARCH 2>/dev/null),amd64)
 export GOEXPERIMENT := simd
 endif
 
-# GoMLX's products use unsafe pointers that -race's extra checkptr instrumentation refuses: it is off
-# for that module alone.
+# XLA and ONNX Runtime are loaded at run time, but their bindings are C. Without a compiler the
+# program has the pure-Go backend only.
+comma := ,
+TAGS ?= $(if $(shell command -v $${CC:-cc}),xla$(comma)onnx)
+
 # The race detector slows array code tenfold, so the packages that train networks run twice: with
 # -race on the small cases (-short), and everything without it.
 NUMERIC := ./ml/... ./jobs/... ./app/...
+
+# GoMLX's matrix products do pointer arithmetic past a slice's end, without reading there; checkptr,
+# which -race turns on, throws at it. It is off for that module alone.
+RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
@@ -34,10 +41,10 @@ run: ## Install what is missing, build, and start everything here: database, ser
 	@$(MAKE) --no-print-directory build
 	@exec bin/winnow dev $(ARGS)
 
-build: ## Build bin/winnow; TAGS=xla,onnx adds those backends (they need a C++ compiler)
+build: ## Build bin/winnow
 	go build -tags '$(TAGS)' -o bin/winnow ./cmd/winnow
 
-clean: ## Remove what was built (not your data: that is .winnow)
+clean: ## Remove what was built (your data is elsewhere: winnow config says where)
 	rm -rf bin out
 
 ##@ Change
@@ -64,7 +71,7 @@ check-format:
 
 check-vet:
 	$(call step,go vet)
-	@go vet ./...
+	@go vet ./... && go vet -tags xla,onnx ./ml/backend
 
 check-lint:
 	$(call step,staticcheck)
@@ -83,7 +90,7 @@ check-tidy:
 
 test-go:
 	$(call step,unit and database tests with the race detector)
-	@go test -race -gcflags='github.com/gomlx/...=-d=checkptr=0' -short -p 2 -timeout 15m $$(go list ./... | grep -v '/e2e$$')
+	@go test $(RACE) -short -p 2 -timeout 15m $$(go list ./... | grep -v '/e2e$$')
 	$(call step,numeric tests in full)
 	@go test -p 2 -timeout 15m $(NUMERIC)
 
