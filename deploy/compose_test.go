@@ -95,7 +95,7 @@ func TestComposeSeesBadVariables(t *testing.T) {
 		"good":          {map[string]string{"DATABASE_URL_FILE": "/run/secrets/database_url", "WINNOW_BASE_URL": "${X:-http://localhost:8080}"}, nil},
 		"misspelt":      {map[string]string{"WINNOW_BACKENDS": "go"}, []string{"WINNOW_BACKENDS is no option of winnow"}},
 		"no file of it": {map[string]string{"WINNOW_HOST_FILE": "/run/secrets/x"}, []string{"WINNOW_HOST_FILE is no option of winnow"}},
-		"wrong value":   {map[string]string{"WINNOW_PROXIES": "many"}, []string{"winnow config exits 2"}},
+		"wrong value":   {map[string]string{"WINNOW_ROUNDS": "many"}, []string{"winnow config exits 2"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestDockerfile(t *testing.T) {
 		}
 	}
 	for _, command := range regexp.MustCompile(`"winnow"((?:, "[^"]+")+)\]`).FindAllStringSubmatch(text, -1) {
-		help(t, regexp.MustCompile(`[a-z]+`).FindAllString(command[1], -1))
+		help(t, strings.Fields(strings.NewReplacer(",", "", `"`, "").Replace(command[1])))
 	}
 	env := map[string]string{}
 	for _, m := range regexp.MustCompile(`\b((?:WINNOW_|DATABASE_URL|PORT\b)[A-Z_]*)=(\S+)`).FindAllStringSubmatch(text, -1) {
