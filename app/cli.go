@@ -73,7 +73,7 @@ func (c *cli) commands() []commandGroup {
 		{groupData, []*cobra.Command{}},
 		{groupAdmin, []*cobra.Command{
 			c.newMigrateCommand(), c.newUserCommand(), c.newTokenCommand(),
-			c.newConfigCommand(), newVersionCommand(), newCompletionCommand(),
+			c.newBackendCommand(), c.newConfigCommand(), newVersionCommand(), newCompletionCommand(),
 		}},
 		{groupMethod, []*cobra.Command{newSelectCommand()}},
 	}
