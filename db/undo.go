@@ -10,9 +10,9 @@ import (
 )
 
 // Undo takes back the person's standing decision on an item, or their last one when
-// item is 0, in the newest round that was labeled, and leases the item to them again. A closed round reopens, if no other
-// has started since (CodeConflict otherwise, and when there is nothing to undo). The
-// same client key again undoes nothing more.
+// item is 0, in the newest round that was labeled, and leases the item to them again.
+// A closed round reopens, if no other has started since (CodeConflict otherwise, and
+// when there is nothing to undo). The same client key again undoes nothing more.
 func (s *Store) Undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
 	if err := winnow.ValidateClientKey(clientKey); err != nil {
 		return nil, err
