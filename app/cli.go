@@ -70,7 +70,7 @@ type commandGroup struct {
 func (c *cli) commands() []commandGroup {
 	return []commandGroup{
 		{groupRun, []*cobra.Command{c.newDevCommand(), c.newServeCommand(), c.newWorkerCommand(), c.newHealthcheckCommand()}},
-		{groupData, []*cobra.Command{}},
+		{groupData, []*cobra.Command{c.newImportCommand(), c.newExportCommand(), c.newSeedCommand()}},
 		{groupAdmin, []*cobra.Command{
 			c.newMigrateCommand(), c.newUserCommand(), c.newTokenCommand(),
 			c.newBackendCommand(), c.newConfigCommand(), newVersionCommand(), newCompletionCommand(),
