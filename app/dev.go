@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"winnow"
+	"winnow/app/demo"
 	"winnow/db"
 	"winnow/db/local"
 )
@@ -83,21 +84,57 @@ func (c *cli) dev(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = c.runDev(ctx, store, listener, func() { c.banner(out, link) })
+	seed, err := c.wantsDemo(ctx, store, admin)
+	if err != nil {
+		return err
+	}
+	c.banner(out, link, seed)
+	err = c.runDev(ctx, store, listener, admin, seed)
 	fmt.Fprintln(out, "Stopped. All data is kept.")
 	return err
 }
 
-// runDev runs the server and the worker until ctx ends or one of them fails.
-func (c *cli) runDev(ctx context.Context, store *db.Store, listener net.Listener, started func()) error {
+// runDev runs the server, the worker and perhaps the making of the demo project,
+// until ctx ends or one of the first two fails.
+func (c *cli) runDev(ctx context.Context, store *db.Store, listener net.Listener, admin winnow.UserID, seed bool) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serve(ctx, &c.cfg, c.log, store, listener) })
 	g.Go(func() error { return work(ctx, &c.cfg, c.log, store) })
-	started()
+	if seed {
+		g.Go(func() error { c.seedDemo(ctx, store, admin); return nil })
+	}
 	return g.Wait()
 }
 
-func (c *cli) banner(out io.Writer, link string) {
+// wantsDemo reports whether the demo project is to be made: there is no project, or
+// only a demo project whose making was interrupted before its first round.
+func (c *cli) wantsDemo(ctx context.Context, store *db.Store, admin winnow.UserID) (bool, error) {
+	if !c.cfg.Demo {
+		return false, nil
+	}
+	projects, _, err := store.Projects(ctx, winnow.User{ID: admin, SiteAdmin: true}, winnow.Page{Limit: 2})
+	if err != nil {
+		return false, err
+	}
+	return len(projects) == 0 ||
+		len(projects) == 1 && projects[0].Name == demo.ProjectName && projects[0].Latest == nil, nil
+}
+
+// seedDemo makes the demo project beside the server. If that fails, everything else
+// goes on.
+func (c *cli) seedDemo(ctx context.Context, store *db.Store, admin winnow.UserID) {
+	start := time.Now()
+	switch p, err := demo.Seed(ctx, store, admin, nil); {
+	case ctx.Err() != nil:
+		c.log.Info("the demo project is not finished; the next start goes on with it")
+	case err != nil:
+		c.log.Error("cannot make the demo project", "error", err)
+	default:
+		c.log.Info("demo project made, its first round begins", "project", p.ID, "seconds", time.Since(start).Round(100*time.Millisecond).Seconds())
+	}
+}
+
+func (c *cli) banner(out io.Writer, link string, seed bool) {
 	fmt.Fprintf(out, `
   Winnow is running.
 
@@ -106,8 +143,11 @@ func (c *cli) banner(out io.Writer, link string) {
             (works once, within %d minutes; a restart prints a new one)
   Data      %s
   Stop      Ctrl-C
-
 `, c.cfg.baseURL(), link, int(devLinkLife.Minutes()), c.dataPlace())
+	if seed {
+		fmt.Fprintln(out, "\n  The demo project is being made; its first images to label come in about a minute.")
+	}
+	fmt.Fprintln(out)
 }
 
 // dataPlace says where the data is kept.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -55,8 +56,7 @@ func (r *reporter) report(p winnow.Progress) {
 	if p.Elapsed == 0 {
 		p.Elapsed = time.Since(r.start)
 	}
-	moved := p.Stage != r.last.Stage || p.Network != r.last.Network
-	if moved || time.Since(r.logged) >= r.pace.logEvery {
+	if p.Stage != r.last.Stage || time.Since(r.logged) >= r.pace.logEvery {
 		r.logged = time.Now()
 		r.log.Info("round progress", progressAttrs(p)...)
 	}
@@ -120,7 +120,7 @@ func progressAttrs(p winnow.Progress) []any {
 		attrs = append(attrs, "epoch", p.Epoch, "epochs", p.Epochs)
 	}
 	if p.Epoch > 0 {
-		attrs = append(attrs, "loss", float32(p.Loss))
+		attrs = append(attrs, "loss", fmt.Sprintf("%.3f", p.Loss))
 	}
 	if p.SecondsLeft > 0 {
 		attrs = append(attrs, "left", time.Duration(p.SecondsLeft*float64(time.Second)).Round(time.Second).String())
