@@ -48,3 +48,9 @@ type Notice struct {
 	Round   RoundID   `json:"round,omitempty"`
 	Import  ImportID  `json:"import,omitempty"`
 }
+
+// QueriedItem is an item with the number of the round that asked.
+type QueriedItem struct {
+	Item
+	Round int
+}

@@ -50,6 +50,7 @@ type Base struct {
 	Access   Access
 	Events   Events
 	Now      winnow.Clock
+	BaseURL  string // where people reach the site; "" to go by each request
 }
 
 // Keys of the session's values.
@@ -61,6 +62,18 @@ const (
 // done leaves a sentence for the next page to show.
 func (b *Base) done(r *http.Request, message string) {
 	b.Sessions.Put(r.Context(), sessionDone, message)
+}
+
+// absolute makes a link that can be sent to somebody.
+func (b *Base) absolute(r *http.Request, path string) string {
+	if b.BaseURL != "" {
+		return strings.TrimRight(b.BaseURL, "/") + path
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + r.Host + path
 }
 
 // page starts the frame of a page for whoever asks.

@@ -19,8 +19,9 @@ import (
 // default from WithDefaults.
 type Config struct {
 	Addr           string        // listen address, "127.0.0.1:8080"
+	BaseURL        string        // where people reach the site, for links; "" to go by each request
 	SecureCookies  bool          // the site is reached by HTTPS only
-	TrustProxy     bool          // the address of who asks is in X-Forwarded-For, set by a proxy of ours
+	TrustProxy     bool          // a proxy of ours is in front, whose X-Forwarded-For is believed
 	MaxUpload      int64         // bytes of one upload
 	UploadDir      string        // where uploads wait for their import; "" for the system's temporary folder
 	SessionLife    time.Duration // a session ends after this

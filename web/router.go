@@ -20,9 +20,19 @@ const maxForm = 1 << 20
 
 // routes is the whole of the site. Each route says who may use it.
 func (s *Server) routes() http.Handler {
+	const (
+		viewer = winnow.RoleViewer
+		admin  = winnow.RoleAdmin
+	)
 	b := s.base
 	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts}
-	projects := &handlers.Projects{Base: b, Store: s.deps.Projects}
+	uploads := &handlers.Uploads{Importer: s.deps.Importer, Dir: s.cfg.UploadDir, Limit: s.cfg.MaxUpload, Go: s.goWork}
+	projects := &handlers.Projects{Base: b, Store: s.deps.Projects, Uploads: uploads}
+	people := &handlers.People{Base: b, People: s.deps.People, Tokens: s.deps.Tokens}
+	invites := &handlers.Invites{Base: b, Invites: s.deps.Invites}
+	images := &handlers.Images{Base: b, Store: s.deps.Images}
+	imports := &handlers.Imports{Base: b, Store: s.deps.Imports, Uploads: uploads}
+	rounds := &handlers.Rounds{Base: b, Store: s.deps.Rounds}
 	label := &handlers.Label{Base: b, Labels: s.deps.Labels}
 
 	r := chi.NewRouter()
@@ -53,20 +63,54 @@ func (s *Server) routes() http.Handler {
 			r.Get("/account", b.SignedIn(account.Page))
 			r.With(s.limitAttempts).Post("/account", b.SignedIn(account.SetPassword))
 
-			r.Get("/projects", b.SignedIn(projects.List))
+			r.Get("/invite/{token}", b.Handle(invites.Page))
+			r.With(s.limitAttempts).Post("/invite/{token}", b.Handle(invites.Accept))
 
-			r.Route("/projects/{project}/label", func(r chi.Router) {
+			r.Get("/projects", b.SignedIn(projects.List))
+			r.Get("/projects/new", b.SignedIn(projects.New))
+
+			r.Route("/projects/{project}", func(r chi.Router) {
+				r.Get("/", b.InProject(viewer, projects.Page))
+				r.Get("/events", b.InProject(viewer, projects.Events))
+				r.Get("/settings", b.InProject(admin, projects.Settings))
+				r.Post("/settings", b.InProject(admin, projects.SaveSettings))
+
+				r.Get("/images", b.InProject(viewer, images.Gallery))
+				r.Get("/images/{image}", b.InProject(viewer, images.Page))
+				r.Get("/images/{image}/{rendition}", b.InProject(viewer, images.Bytes))
+
+				r.Get("/import", b.InProject(admin, imports.Form))
+				r.Get("/imports/{import}", b.InProject(admin, imports.Page))
+				r.Get("/imports/{import}/events", b.InProject(admin, imports.Events))
+
+				r.Get("/people", b.InProject(admin, people.Page))
+				r.Post("/people/invites", b.InProject(admin, people.Invite))
+				r.Post("/people/members/{user}", b.InProject(admin, people.ChangeMember))
+				r.Post("/people/tokens", b.InProject(admin, people.CreateToken))
+				r.Post("/people/tokens/{token}/revoke", b.InProject(admin, people.RevokeToken))
+
+				r.Post("/rounds", b.InProject(admin, rounds.Start))
+				r.Get("/rounds/{number}", b.InProject(viewer, rounds.Page))
+				r.Get("/rounds/{number}/events", b.InProject(viewer, rounds.Events))
+				r.Post("/rounds/{number}/cancel", b.InProject(admin, rounds.Cancel))
+				r.Post("/rounds/{number}/retry", b.InProject(admin, rounds.Retry))
+				r.Post("/rounds/{number}/close", b.InProject(admin, rounds.Close))
+
 				annotate := func(f handlers.Func) http.HandlerFunc { return b.InProject(winnow.RoleAnnotator, f) }
-				r.Get("/", annotate(label.Page))
-				r.Post("/", annotate(label.Submit))
-				r.Get("/state", annotate(label.State))
-				r.Post("/claim", annotate(label.Claim))
-				r.Post("/decide", annotate(label.Decide))
-				r.Post("/undo", annotate(label.Undo))
-				r.Post("/renew", annotate(label.Renew))
-				r.Post("/release", annotate(label.Release))
+				r.Get("/label", annotate(label.Page))
+				r.Post("/label", annotate(label.Submit))
+				r.Get("/label/state", annotate(label.State))
+				r.Post("/label/claim", annotate(label.Claim))
+				r.Post("/label/decide", annotate(label.Decide))
+				r.Post("/label/undo", annotate(label.Undo))
+				r.Post("/label/renew", annotate(label.Renew))
+				r.Post("/label/release", annotate(label.Release))
 			})
 		})
+
+		// Uploads bound themselves.
+		r.Post("/projects", b.SignedIn(projects.Create))
+		r.Post("/projects/{project}/imports", b.InProject(admin, imports.Create))
 	})
 	return r
 }
@@ -103,11 +147,10 @@ func (s *Server) clientAddress(r *http.Request) (string, error) {
 		addr = host
 	}
 	if s.cfg.TrustProxy {
-		// The last entry is the one our proxy wrote; the others are hearsay.
-		forwarded := r.Header.Values("X-Forwarded-For")
-		if len(forwarded) > 0 {
-			all := strings.Split(forwarded[len(forwarded)-1], ",")
-			addr = strings.TrimSpace(all[len(all)-1])
+		// Our proxy added the last entry; what is before is hearsay.
+		forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if last := strings.TrimSpace(forwarded[len(forwarded)-1]); last != "" {
+			addr = last
 		}
 	}
 	return httprate.CanonicalizeIP(addr), nil

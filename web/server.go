@@ -43,7 +43,7 @@ func New(cfg Config, deps Deps) *Server {
 	s := &Server{cfg: cfg.WithDefaults(), deps: deps, hub: newHub(), metrics: newMetrics(deps.Metrics)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.session = newSessions(s.cfg, deps)
-	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Now: deps.Now}
+	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Now: deps.Now, BaseURL: s.cfg.BaseURL}
 	s.handler = s.routes()
 	return s
 }
