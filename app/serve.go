@@ -90,6 +90,7 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 		log.Warn("imports were cut short when their process ended; run them again", "imports", n)
 	}
 	server := web.New(web.Config{
+		BaseURL:       cfg.BaseURL,
 		SecureCookies: cfg.secure(),
 		TrustProxy:    cfg.TrustProxy,
 		MaxUpload:     cfg.UploadLimit,
