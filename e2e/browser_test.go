@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -219,6 +220,37 @@ func (b *tab) withoutScripts() {
 		_, err := cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 		return err
 	}))
+}
+
+// clearCookies ends the session of the tab's profile.
+func (b *tab) clearCookies() {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, network.ClearBrowserCookies, cdp.Empty{})
+		return err
+	}))
+}
+
+// attribute is an attribute of an element, and html what is inside one. Unlike eval
+// they work in pages without scripts.
+func (b *tab) attribute(selector, name string) string {
+	b.t.Helper()
+	return run(b, chromedp.AttributeValue(chromedp.CSS(selector), name)).Value
+}
+
+func (b *tab) html(selector string) string {
+	b.t.Helper()
+	return run(b, chromedp.OuterHTML(chromedp.CSS(selector)))
+}
+
+// submit presses a button that loads another page, and waits for that.
+func (b *tab) submit(selector string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
+		b.t.Fatalf("press %s: %v%s", selector, err, b.where())
+	}
 }
 
 func quote(s string) string {

@@ -53,6 +53,9 @@ type world struct {
 	base  string // of the site
 	log   *lockedBuffer
 
+	data     string // directory for the process
+	projects int    // made by openRound
+
 	process *exec.Cmd
 	exited  chan error
 }
@@ -67,7 +70,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, bin: bin, url: dbtest.URL(t), port: freePort(t), log: &lockedBuffer{}}
+	w := &world{t: t, bin: bin, url: dbtest.URL(t), port: freePort(t), data: t.TempDir(), log: &lockedBuffer{}}
 	w.base = fmt.Sprintf("http://127.0.0.1:%d", w.port)
 	if w.store, err = db.Open(t.Context(), w.url, db.Options{}); err != nil {
 		t.Fatal(err)
@@ -98,7 +101,7 @@ func (w *world) environment() []string {
 	return append(os.Environ(),
 		"DATABASE_URL="+w.url,
 		fmt.Sprintf("PORT=%d", w.port),
-		"WINNOW_DATA_DIR="+w.t.TempDir(),
+		"WINNOW_DATA_DIR="+w.data,
 		"WINNOW_DEMO=false",
 		"WINNOW_LOG_FORMAT=text",
 		"GOMAXPROCS=2",
@@ -224,13 +227,13 @@ func (b *tab) signIn(u winnow.User) {
 
 // project makes a project of the CIFAR-10 classes that the tests know, with
 // settings small enough to train in seconds.
-func (w *world) project(by winnow.User, change func(*winnow.Settings)) *winnow.Project {
+func (w *world) project(by winnow.User, name string, change func(*winnow.Settings)) *winnow.Project {
 	w.t.Helper()
 	classes, err := winnow.NewClasses(known)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	p := &winnow.Project{Name: "Harbour and field", Classes: classes, Settings: tinySettings()}
+	p := &winnow.Project{Name: name, Classes: classes, Settings: tinySettings()}
 	if change != nil {
 		change(&p.Settings)
 	}
@@ -253,14 +256,19 @@ func tinySettings() winnow.Settings {
 // client is somebody signed in without a browser, for requests that no page sends.
 func (w *world) client(u winnow.User) *client {
 	w.t.Helper()
-	jar := newJar()
-	c := &client{t: w.t, base: w.base, http: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}}
-	if status, _ := c.form("/signin", "email", u.Email, "password", secret); status != http.StatusSeeOther {
-		w.t.Fatalf("sign in of %s: status %d", u.Email, status)
+	c := w.anonymous()
+	if status, body := c.form("/signin", "email", u.Email, "password", secret); status != http.StatusSeeOther {
+		w.t.Fatalf("sign in of %s: status %d\n%s", u.Email, status, body)
 	}
 	return c
+}
+
+// anonymous is a client that is not signed in.
+func (w *world) anonymous() *client {
+	return &client{t: w.t, base: w.base, http: &http.Client{
+		Jar:           newJar(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // lockedBuffer collects the output of a process.
