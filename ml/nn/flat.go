@@ -19,8 +19,10 @@ import (
 // Concatenate; the rest of a convolution, forward and backward, is matrix products
 // whose operands already lie as the backend wants them: nothing is transposed.
 //
-// What a layer computes at the zero places is rubbish; norm and affine wipe it out.
-// Sums over pixels, too, and whatever else goes over all places, are matrix products.
+// What a convolution computes at the zero places is rubbish; norm and affine wipe it
+// out. For them a convolution's output has one row more, which is 1 at pixels and 0
+// elsewhere: with it, sums over pixels, factors by channel and offsets by channel are
+// matrix products too, instead of loops.
 type flat struct{}
 
 func imageLen(size int) int { return (size + 1) * (size + 1) }
@@ -38,27 +40,23 @@ func (flat) layout(n, size int) layout {
 }
 
 // patches stacks copies of x [c, m], each read shifts[k] places further on; shifts
-// must fall. Row 1 + k*c + i is channel i of copy k; the first row and the last are of
-// no use, they make room for the offsets. Places that have no neighbour within m read
-// zeros.
-func patches(x *graph.Node, shifts []int) *graph.Node {
+// must fall. Row 1 + k*c + i is channel i of copy k. The first row and the last make
+// room for the offsets: the first is the mask row, the last of no use. Places that have
+// no neighbour within m read zeros.
+func patches(x act, shifts []int) *graph.Node {
 	g := x.Graph()
 	c, m := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
-	block := graph.Reshape(x, c*m)
-	var parts []*graph.Node
-	gap := func(n int) {
-		if n > 0 {
-			parts = append(parts, graph.Zeros(g, shapes.Make(x.DType(), n)))
-		}
-	}
-	gap(m - shifts[0])
+	block := graph.Reshape(x.Node, c*m)
+	zeros := func(n int) *graph.Node { return graph.Zeros(g, shapes.Make(x.DType(), n)) }
+	// The mask row ends in zeros: the last image's right column and bottom row.
+	parts := []*graph.Node{graph.Slice(graph.Reshape(maskRow(g, x), m), graph.AxisRange(0, m-max(shifts[0], 0)))}
 	for k, s := range shifts {
-		if k > 0 {
-			gap(shifts[k-1] - s)
+		if k > 0 && shifts[k-1] > s {
+			parts = append(parts, zeros(shifts[k-1]-s))
 		}
 		parts = append(parts, block)
 	}
-	gap(m + shifts[len(shifts)-1])
+	parts = append(parts, zeros(m+shifts[len(shifts)-1]))
 	return graph.Reshape(graph.Concatenate(parts, 0), len(shifts)*c+2, m)
 }
 
@@ -66,6 +64,13 @@ func patches(x *graph.Node, shifts []int) *graph.Node {
 func overPatches(w *graph.Node) *graph.Node {
 	edge := graph.Zeros(w.Graph(), shapes.Make(w.DType(), w.Shape().Dimensions[0], 1))
 	return graph.Concatenate([]*graph.Node{edge, w, edge}, 1)
+}
+
+// withMask adds to a product with patches the row that makes the mask row.
+func withMask(w *graph.Node) *graph.Node {
+	pick := make([]float32, w.Shape().Dimensions[1])
+	pick[0] = 1
+	return graph.Concatenate([]*graph.Node{w, graph.Const(w.Graph(), [][]float32{pick})}, 0)
 }
 
 // product is the matrix product a [i, k] x b [k, j].
@@ -89,14 +94,14 @@ func taps3(size int) []int {
 	return shifts
 }
 
-// forward3 is the 3x3 convolution of already cut patches.
+// forward3 is the 3x3 convolution of already cut patches, with the mask row.
 func forward3(cols, w *graph.Node) *graph.Node {
 	d := w.Shape().Dimensions // [o, 3, 3, c]
-	return product(overPatches(graph.Reshape(graph.Reverse(w, 1, 2), d[0], 9*d[3])), cols)
+	return product(withMask(overPatches(graph.Reshape(graph.Reverse(w, 1, 2), d[0], 9*d[3]))), cols)
 }
 
 func (flat) stem(x act, w *graph.Node) (act, func(dy *graph.Node) *graph.Node) {
-	cols := patches(x.Node, taps3(x.size))
+	cols := patches(x, taps3(x.size))
 	d := w.Shape().Dimensions
 	return x.with(forward3(cols, w)), func(dy *graph.Node) *graph.Node {
 		dw := graph.Slice(productT(dy, cols), graph.AxisRange(), graph.AxisRange(1, 1+9*d[3]))
@@ -107,12 +112,12 @@ func (flat) stem(x act, w *graph.Node) (act, func(dy *graph.Node) *graph.Node) {
 func (flat) conv(x act, w *graph.Node) (act, func(dy *graph.Node) (dx, dw *graph.Node)) {
 	d := w.Shape().Dimensions
 	o, c := d[0], d[3]
-	y := x.with(forward3(patches(x.Node, taps3(x.size)), w))
+	y := x.with(forward3(patches(x, taps3(x.size)), w))
 	return y, func(dy *graph.Node) (dx, dw *graph.Node) {
 		// Both gradients come from the patches of dy: dx is dy convolved with the
 		// kernel turned round, and dw[k] pairs dy, shifted back by k, with x. So the
 		// patches of x need not be kept until now.
-		cols := patches(dy, taps3(x.size))
+		cols := patches(x.with(dy), taps3(x.size))
 		wt := graph.Reshape(graph.TransposeAllAxes(w, 3, 1, 2, 0), c, 9*o)
 		dx = product(overPatches(wt), cols)
 		dwt := graph.Slice(productT(cols, x.Node), graph.AxisRange(1, 1+9*o))
@@ -159,13 +164,13 @@ func (flat) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.N
 	w4 = graph.Concatenate([]*graph.Node{graph.Zeros(g, shapes.Make(w.DType(), o, 4, 1, c)), w4}, 2)
 	w4 = graph.Reshape(w4, o, 2, 2, 2, 2, c)
 	wf := graph.TransposeAllAxes(graph.Reverse(w4, 1, 3), 0, 1, 3, 2, 4, 5)
-	y := product(overPatches(graph.Reshape(wf, o, 16*c)), patches(phases.Node, []int{0, -1, -row, -row - 1}))
+	y := product(withMask(overPatches(graph.Reshape(wf, o, 16*c))), patches(phases, []int{0, -1, -row, -row - 1}))
 	ws := graph.Reshape(shortcut, o, c)
 	ws = graph.Concatenate([]*graph.Node{ws, graph.Zeros(g, shapes.Make(w.DType(), o, 3*c))}, 1)
-	s := product(ws, phases.Node)
+	s := graph.Concatenate([]*graph.Node{product(ws, phases.Node), maskRow(g, phases)}, 0)
 
 	return phases.with(y), phases.with(s), func(dy, ds *graph.Node) (dx, dw, dshortcut *graph.Node) {
-		cols := patches(dy, []int{row + 1, row, 1, 0})
+		cols := patches(phases.with(dy), []int{row + 1, row, 1, 0})
 		wb := graph.Reshape(graph.TransposeAllAxes(w4, 2, 4, 5, 1, 3, 0), 4*c, 4*o)
 		dphases := product(overPatches(wb), cols)
 		dphases = graph.Add(dphases, product(graph.TransposeAllAxes(ws, 1, 0), ds))
@@ -179,39 +184,49 @@ func (flat) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.N
 	}
 }
 
-// norm costs four products and three loops over the activation, forward, since sums
-// and factors by channel are products with a row of ones and with diagonal matrices.
+// norm works on the activation and its mask row as one matrix: its product with itself
+// has every channel's sum and sum of squares, and one product with a diagonal matrix
+// and a column normalises.
 func (flat) norm(x act, gamma, beta *graph.Node) (act, *graph.Node, *graph.Node, func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node)) {
-	g := x.Graph()
-	c, m := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	c := gamma.Shape().Dimensions[0]
 	n := float64(x.count())
-	row := maskRow(g, x)
-	ones := graph.Ones(g, shapes.Make(x.DType(), 1, m))
-	sum := func(v *graph.Node) *graph.Node { return graph.Reshape(productT(v, ones), c) }
-
-	clean := graph.Mul(x.Node, mask(g, x))
-	mean := graph.DivScalar(sum(clean), n)
-	variance := graph.MaxScalar(graph.Sub(graph.DivScalar(sum(graph.Mul(clean, clean)), n), graph.Mul(mean, mean)), 0)
+	clean := graph.Mul(x.Node, mask(x.Graph(), x)) // [c+1, m]
+	sums, squares := sumsOf(productT(clean, clean), c)
+	mean := graph.DivScalar(sums, n)
+	variance := graph.MaxScalar(graph.Sub(graph.DivScalar(squares, n), graph.Mul(mean, mean)), 0)
 	inv := graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, normEpsilon)))
 	scale := graph.Mul(gamma, inv)
-	y := graph.Add(product(diagonal(scale), clean), product(column(graph.Sub(beta, graph.Mul(scale, mean))), row))
+	y := product(affineMatrix(scale, graph.Sub(beta, graph.Mul(scale, mean))), clean)
 
 	return x.with(y), mean, variance, func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node) {
-		dbeta = sum(dy)
-		dgamma = graph.Mul(inv, graph.Sub(sum(graph.Mul(dy, clean)), graph.Mul(mean, dbeta)))
+		dbeta, along := sumsOf(productT(dy, clean), c)
+		dgamma = graph.Mul(inv, graph.Sub(along, graph.Mul(mean, dbeta)))
 		// dx = scale * (dy - dbeta/n - xhat * dgamma/n), with xhat = inv * (clean - mean).
 		slope := graph.Mul(graph.Mul(scale, inv), graph.DivScalar(dgamma, -n))
 		shift := graph.Sub(graph.Mul(scale, graph.DivScalar(dbeta, -n)), graph.Mul(slope, mean))
-		dx = graph.Add(product(diagonal(scale), dy), product(diagonal(slope), clean))
-		dx = graph.Add(dx, product(column(shift), row))
+		matrix := graph.Concatenate([]*graph.Node{diagonal(scale), affineMatrix(slope, shift)}, 1)
+		dx = product(matrix, graph.Concatenate([]*graph.Node{dy, clean}, 0))
 		return dx, dgamma, dbeta
 	}
 }
 
+// sumsOf takes from the product of an activation and one with its mask row, [.., c+1],
+// the sums over pixels of the one by channel (last column) and of both channel by
+// channel (diagonal).
+func sumsOf(products *graph.Node, c int) (sums, pairs *graph.Node) {
+	rows := graph.Slice(products, graph.AxisRange(0, c))
+	sums = graph.Reshape(graph.Slice(rows, graph.AxisRange(), graph.AxisRange(c, c+1)), c)
+	square := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, c))
+	return sums, graph.ReduceSum(graph.Mul(square, identity(square.Graph(), c)), 1)
+}
+
+// affineMatrix times an activation with its mask row is scale * activation + shift.
+func affineMatrix(scale, shift *graph.Node) *graph.Node {
+	return graph.Concatenate([]*graph.Node{diagonal(scale), graph.Reshape(shift, -1, 1)}, 1)
+}
+
 func (flat) affine(x act, scale, shift *graph.Node) act {
-	g := x.Graph()
-	clean := graph.Mul(x.Node, mask(g, x))
-	return x.with(graph.Add(product(diagonal(scale), clean), product(column(shift), maskRow(g, x))))
+	return x.with(product(affineMatrix(scale, shift), graph.Mul(x.Node, mask(x.Graph(), x))))
 }
 
 // pool averages each image by a product with a matrix of 1/size² and zeros.
@@ -272,9 +287,9 @@ func eachPixel(size int, fn func(p int)) {
 // diagonal makes a diagonal matrix [c, c] of a vector.
 func diagonal(v *graph.Node) *graph.Node {
 	c := v.Shape().Dimensions[0]
-	eye := graph.ConvertDType(graph.Diagonal(v.Graph(), c), dtypes.Float32)
-	return graph.Mul(eye, graph.BroadcastToDims(graph.Reshape(v, 1, c), c, c))
+	return graph.Mul(identity(v.Graph(), c), graph.BroadcastToDims(graph.Reshape(v, 1, c), c, c))
 }
 
-// column makes a matrix [c, 1] of a vector.
-func column(v *graph.Node) *graph.Node { return graph.Reshape(v, v.Shape().Dimensions[0], 1) }
+func identity(g *graph.Graph, c int) *graph.Node {
+	return graph.ConvertDType(graph.Diagonal(g, c), dtypes.Float32)
+}

@@ -50,35 +50,3 @@ func TestTrainsTiny(t *testing.T) {
 	}
 	t.Log(out.Logits[:9])
 }
-
-func BenchmarkTrainStep(b *testing.B) {
-	be := openGo(b)
-	const n = 64
-	cfg := Config{
-		Outputs: 5, Width: 16, InputSize: 32, Epochs: 1, Batch: n, LearningRate: 0.01, LRGamma: .5, LRStep: 100, Momentum: .9, WeightDecay: 5e-4, Std: [3]float64{1, 1, 1}, Seed: 1,
-		Energy: &Energy{.01, -25, -7},
-	}
-	weights, stats := initialise(cfg, rand.New(rand.NewPCG(1, 1)))
-	tr, err := newTrainer(be, cfg, weights, stats)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer tr.close()
-	images := noise(n, 32, 1)
-	l := tr.form.layout(n, 32)
-	data, oneHot := make([]float32, l.size()), make([]float32, n*5)
-	table := newNormalizer(cfg.Mean, cfg.Std)
-	for i := range n {
-		table.place(data, l, i, images.At(i), 32, view{})
-		oneHot[i*5+i%5] = 1
-	}
-	if _, err := tr.step(l, data, oneHot, .01); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := tr.step(l, data, oneHot, .01); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "images/s")
-}
