@@ -75,7 +75,7 @@ func (c *cli) commands() []commandGroup {
 			c.newMigrateCommand(), c.newUserCommand(), c.newTokenCommand(),
 			c.newBackendCommand(), c.newConfigCommand(), newVersionCommand(), newCompletionCommand(),
 		}},
-		{groupMethod, []*cobra.Command{newSelectCommand()}},
+		{groupMethod, []*cobra.Command{c.newSimulateCommand(), newSelectCommand()}},
 	}
 }
 

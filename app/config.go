@@ -38,6 +38,7 @@ type optionGroup string
 const (
 	optionsDatabase optionGroup = "database"
 	optionsWeb      optionGroup = "web"
+	optionsBackend  optionGroup = "backend"
 	optionsWorker   optionGroup = "worker"
 	optionsDev      optionGroup = "dev"
 	optionsLog      optionGroup = "log"
@@ -109,7 +110,7 @@ func (c *Config) options() []option {
 			value: newBool(&c.TrustProxy),
 		},
 		{
-			group: optionsWorker, flag: "backend", env: "WINNOW_BACKEND",
+			group: optionsBackend, flag: "backend", env: "WINNOW_BACKEND",
 			help:  "what computes: go, xla:cpu, xla:cuda, xla:/path/to/plugin.so or onnx",
 			value: newValue(&c.Backend, "name", parseName, verbatim),
 		},

@@ -40,7 +40,7 @@ to sign in. Ctrl-C stops all of it; the next start has all the data.`,
 			return c.dev(cmd.Context(), cmd.OutOrStdout())
 		},
 	}
-	return c.withOptions(cmd, optionsDatabase, optionsWeb, optionsWorker, optionsDev, optionsLog)
+	return c.withOptions(cmd, optionsDatabase, optionsWeb, optionsBackend, optionsWorker, optionsDev, optionsLog)
 }
 
 func (c *cli) dev(ctx context.Context, out io.Writer) error {

@@ -26,7 +26,7 @@ func (c *cli) newConfigCommand() *cobra.Command {
 			return nil
 		},
 	}
-	return c.withOptions(cmd, optionsDatabase, optionsWeb, optionsWorker, optionsDev, optionsLog)
+	return c.withOptions(cmd, optionsDatabase, optionsWeb, optionsBackend, optionsWorker, optionsDev, optionsLog)
 }
 
 func newVersionCommand() *cobra.Command {

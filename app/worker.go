@@ -30,7 +30,7 @@ database: each round is worked by one, and taken over by another if that one die
 			return work(ctx, &c.cfg, c.log, store)
 		},
 	}
-	return c.withOptions(cmd, optionsDatabase, optionsWorker, optionsLog)
+	return c.withOptions(cmd, optionsDatabase, optionsBackend, optionsWorker, optionsLog)
 }
 
 // work trains rounds until ctx ends.

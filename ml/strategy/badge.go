@@ -14,10 +14,13 @@ import (
 // from the factors, so the C x d numbers are never written down.
 type Badge struct{}
 
+// Name returns "badge".
 func (Badge) Name() string { return "badge" }
 
+// Needs returns the classifier.
 func (Badge) Needs() Needs { return Needs{Classifier: true} }
 
+// Query selects centres in the order in which the seeding draws them.
 func (Badge) Query(ctx context.Context, in Input) (Query, error) {
 	if err := expect("classifier_logits", in.PoolClassifierLogits, in.Pool, in.Classes); err != nil {
 		return Query{}, err

@@ -9,10 +9,13 @@ import (
 // softmax: the most likely to be known, the least likely to teach anything.
 type Certainty struct{}
 
+// Name returns "certainty".
 func (Certainty) Name() string { return "certainty" }
 
+// Needs returns the classifier.
 func (Certainty) Needs() Needs { return Needs{Classifier: true} }
 
+// Query selects the images of lowest entropy, that one first.
 func (Certainty) Query(_ context.Context, in Input) (Query, error) {
 	return byEntropy(in, cmp.Compare[float64])
 }

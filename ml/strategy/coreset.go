@@ -12,10 +12,13 @@ import (
 // labeled or already chosen.
 type Coreset struct{}
 
+// Name returns "coreset".
 func (Coreset) Name() string { return "coreset" }
 
+// Needs returns the classifier.
 func (Coreset) Needs() Needs { return Needs{Classifier: true} }
 
+// Query selects centres in the order in which the greedy takes them.
 func (Coreset) Query(ctx context.Context, in Input) (Query, error) {
 	pool, labeled := in.PoolClassifierFeatures, in.LabeledClassifierFeatures
 	if err := expect("classifier_features", pool, in.Pool, -1); err != nil {

@@ -13,10 +13,13 @@ import (
 // matrices may be empty, and the query is by aleatoric uncertainty alone.
 type EAOA struct{}
 
+// Name returns "eaoa".
 func (EAOA) Name() string { return "eaoa" }
 
+// Needs returns both networks.
 func (EAOA) Needs() Needs { return Needs{Detector: true, Classifier: true} }
 
+// Query selects as package eaoa does, and gives the scores of what it selected.
 func (EAOA) Query(ctx context.Context, in Input) (Query, error) {
 	o := eaoa.OptionsOf(in.Settings, in.K, in.Seed)
 	if in.PoolDetectorLogits.Empty() {

@@ -11,10 +11,13 @@ import (
 // softmax.
 type Uncertainty struct{}
 
+// Name returns "uncertainty".
 func (Uncertainty) Name() string { return "uncertainty" }
 
+// Needs returns the classifier.
 func (Uncertainty) Needs() Needs { return Needs{Classifier: true} }
 
+// Query selects the images of highest entropy, that one first.
 func (Uncertainty) Query(_ context.Context, in Input) (Query, error) {
 	return byEntropy(in, func(a, b float64) int { return cmp.Compare(b, a) })
 }
