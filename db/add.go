@@ -224,5 +224,6 @@ func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.Proj
 	if err != nil {
 		return err
 	}
-	return addToPool(ctx, tx, project, change)
+	_, err = tx.Exec(ctx, addToPoolSQL, change.ofProject(project))
+	return err
 }

@@ -1,8 +1,6 @@
 package db
 
 import (
-	"context"
-
 	"github.com/jackc/pgx/v5"
 
 	"winnow"
@@ -35,17 +33,15 @@ func (c counts) args() pgx.NamedArgs {
 	return pgx.NamedArgs{"known": c.known, "unknown": c.unknown, "skipped": c.skipped, "unreadable": c.unreadable}
 }
 
-// addToPool keeps the counts of a project's pool.
-func addToPool(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, c counts) error {
-	if c == (counts{}) {
-		return nil
-	}
+const addToPoolSQL = `
+	UPDATE projects
+	SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,
+	    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable
+	WHERE id = @project`
+
+// ofProject are the arguments of addToPoolSQL.
+func (c counts) ofProject(project winnow.ProjectID) pgx.NamedArgs {
 	args := c.args()
 	args["project"] = project
-	_, err := tx.Exec(ctx, `
-		UPDATE projects
-		SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,
-		    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable
-		WHERE id = @project`, args)
-	return err
+	return args
 }

@@ -10,6 +10,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,6 +37,11 @@ type Store struct {
 	opts Options
 }
 
+// maxConns is how many connections a process opens, unless its URL says so
+// (pool_max_conns). pgx's own default, one a core, would let a few slow exports keep
+// the annotators waiting.
+const maxConns = 16
+
 // Open connects to the database at url. It does not look at the schema; see
 // MigrationStatus.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
@@ -52,6 +58,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	if err != nil {
 		// The cause quotes the URL, with its password.
 		return nil, winnow.Errorf(winnow.CodeInvalid, "The database URL cannot be read; it looks like postgres://user:password@host:5432/name.")
+	}
+	if !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = maxConns
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -218,33 +218,37 @@ func (s *Store) countDecision(ctx context.Context, tx pgx.Tx, t *target, user wi
 		pool = item
 		pool.add(t.verdict, -1)
 	}
-	round, err := countItems(ctx, tx, t, item)
-	if err != nil {
-		return nil, err
-	}
-	if err := addToPool(ctx, tx, t.item.ProjectID, pool); err != nil {
-		return nil, err
-	}
-	_, err = tx.Exec(ctx, `
+	return s.count(ctx, tx, t, user, item, pool, `
 		UPDATE members SET label_count = label_count + 1, last_label_at = @now
-		WHERE project_id = @project AND user_id = @user`,
-		pgx.NamedArgs{"project": t.item.ProjectID, "user": user, "now": s.now()})
-	return round, err
+		WHERE project_id = @project AND user_id = @user`)
 }
 
-// countItems keeps the counts of the item's round, which must be labeling: it may
-// have been closed since the item was read.
-func countItems(ctx context.Context, tx pgx.Tx, t *target, c counts) (*winnow.Round, error) {
-	args := c.args()
+// count changes the counts of the item's round, of the pool and of the member, in
+// one round trip: everybody who labels waits for these rows. The round must be
+// labeling: it may have been closed since the item was read.
+func (s *Store) count(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, item, pool counts, memberSQL string) (*winnow.Round, error) {
+	var (
+		round *winnow.Round
+		batch pgx.Batch
+	)
+	args := item.args()
 	args["round"] = t.item.RoundID
-	round, err := one(ctx, tx, scanRound, `
+	batch.Queue(`
 		UPDATE rounds r
 		SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,
 		    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable
 		WHERE id = @round AND state = 'labeling'
-		RETURNING `+roundColumns, args)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, winnow.Errorf(winnow.CodeConflict, "Round %d has just been closed. What was saved before is kept.", t.number)
+		RETURNING `+roundColumns, args).Query(func(rows pgx.Rows) (err error) {
+		round, err = pgx.CollectExactlyOneRow(rows, scanRound)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return winnow.Errorf(winnow.CodeConflict, "Round %d has just been closed. What was saved before is kept.", t.number)
+		}
+		return err
+	})
+	if pool != (counts{}) {
+		batch.Queue(addToPoolSQL, pool.ofProject(t.item.ProjectID))
 	}
+	batch.Queue(memberSQL, pgx.NamedArgs{"project": t.item.ProjectID, "user": user, "now": s.now()})
+	err := tx.SendBatch(ctx, &batch).Close()
 	return round, err
 }

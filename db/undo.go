@@ -107,7 +107,7 @@ func (s *Store) undoStanding(ctx context.Context, tx pgx.Tx, project winnow.Proj
 	if err != nil {
 		return 0, err
 	}
-	if err := uncountDecision(ctx, tx, t, user, before); err != nil {
+	if err := s.uncountDecision(ctx, tx, t, user, before); err != nil {
 		return 0, err
 	}
 	return id, notify(ctx, tx, winnow.Notice{Project: project, Round: round.ID})
@@ -147,23 +147,16 @@ func (s *Store) insertUndo(ctx context.Context, tx pgx.Tx, t *target, user winno
 }
 
 // uncountDecision takes a decision out of the counts of the round, pool and member.
-func uncountDecision(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, before winnow.Verdict) error {
+func (s *Store) uncountDecision(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, before winnow.Verdict) error {
 	var item, pool counts
 	item.add(t.item.Verdict, -1)
 	if t.pool {
 		pool = item
 		pool.add(before, +1)
 	}
-	if _, err := countItems(ctx, tx, t, item); err != nil {
-		return err
-	}
-	if err := addToPool(ctx, tx, t.item.ProjectID, pool); err != nil {
-		return err
-	}
 	// A person may have been removed and invited again, with a count that starts anew.
-	_, err := tx.Exec(ctx, `
+	_, err := s.count(ctx, tx, t, user, item, pool, `
 		UPDATE members SET label_count = greatest(label_count - 1, 0)
-		WHERE project_id = @project AND user_id = @user`,
-		pgx.NamedArgs{"project": t.item.ProjectID, "user": user})
+		WHERE project_id = @project AND user_id = @user`)
 	return err
 }
