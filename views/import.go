@@ -50,3 +50,10 @@ func importOf(i *winnow.Import) string {
 	}
 	return "of " + Count(i.Total)
 }
+
+func importPurpose(i winnow.Import) string {
+	if i.Labeled {
+		return string(i.Split) + ", labeled"
+	}
+	return string(i.Split)
+}

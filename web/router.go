@@ -12,6 +12,7 @@ import (
 
 	"winnow"
 	"winnow/handlers"
+	"winnow/handlers/api"
 	"winnow/static"
 )
 
@@ -44,6 +45,12 @@ func (s *Server) routes() http.Handler {
 		http.Redirect(w, r, static.URL("icon/winnow.svg"), http.StatusFound)
 	})
 	r.Handle(static.Prefix+"*", static.Handler())
+
+	// Programs: everything here has a bearer token, and no session.
+	r.Group(func(r chi.Router) {
+		r.Use(recoverPanics(b), limitBody(maxForm))
+		api.Mount(r, s.deps.API, s.deps.Log)
+	})
 
 	// Pages: everything below has a session.
 	r.Group(func(r chi.Router) {
