@@ -9,14 +9,14 @@ import (
 // image never holds a second copy of it.
 const bandRows = 32
 
-// average shrinks src to w x h, neither larger than src: each pixel is the mean of
-// the area that it covers, parts of pixels counted by their share. With w and h of
-// src itself it is an exact copy. The result is opaque.
+// average shrinks an opaque image to w x h, neither larger than its own: each pixel
+// is the mean of the area that it covers, parts of pixels counted by their share.
+// With w and h of src itself it is src, exactly.
 func average(src image.Image, w, h int) *image.RGBA {
 	b := src.Bounds()
 	sw, sh := b.Dx(), b.Dy()
 	if w == sw && h == sh {
-		return flatten(src, b)
+		return convert(src, b)
 	}
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
 	var (
@@ -38,7 +38,7 @@ func average(src image.Image, w, h int) *image.RGBA {
 	}
 	for top := 0; top < sh; top += bandRows {
 		rows := min(bandRows, sh-top)
-		band := flatten(src, image.Rect(b.Min.X, b.Min.Y+top, b.Max.X, b.Min.Y+top+rows))
+		band := convert(src, image.Rect(b.Min.X, b.Min.Y+top, b.Max.X, b.Min.Y+top+rows))
 		for r := range rows {
 			averageRow(row, band.Pix[r*band.Stride:], sw, w)
 			// Source row s covers [s*h, (s+1)*h) in units of 1/sh output rows.
@@ -93,32 +93,15 @@ func addScaled(sum, row []float32, share float32) {
 	}
 }
 
-// flatten converts the part r of src to opaque RGBA on the background.
-func flatten(src image.Image, r image.Rectangle) *image.RGBA {
+// convert returns the part r of an opaque image as RGBA, without a copy where it is
+// that already.
+func convert(src image.Image, r image.Rectangle) *image.RGBA {
+	if m, ok := src.(*image.RGBA); ok {
+		part := m.SubImage(r).(*image.RGBA)
+		part.Rect = part.Rect.Sub(r.Min)
+		return part
+	}
 	out := image.NewRGBA(image.Rect(0, 0, r.Dx(), r.Dy()))
-	if isOpaque(src) {
-		draw.Draw(out, out.Rect, src, r.Min, draw.Src)
-		return out
-	}
-	draw.Draw(out, out.Rect, image.NewUniform(background), image.Point{}, draw.Src)
-	draw.Draw(out, out.Rect, src, r.Min, draw.Over)
+	draw.Draw(out, out.Rect, src, r.Min, draw.Src)
 	return out
-}
-
-// isOpaque reports whether the kind of image cannot be transparent. It does not
-// look at the pixels, which would cost a pass over the image for every band.
-func isOpaque(m image.Image) bool {
-	switch m := m.(type) {
-	case *image.YCbCr, *image.Gray, *image.Gray16, *image.CMYK:
-		return true
-	case *image.Paletted:
-		for _, c := range m.Palette {
-			if _, _, _, a := c.RGBA(); a != 0xffff {
-				return false
-			}
-		}
-		return true
-	default:
-		return false
-	}
 }

@@ -109,10 +109,12 @@ func readHeader(data []byte, limits Limits) (h header, err error) {
 
 // memory estimates, from above, how many bytes decoding takes.
 func (h header) memory() int64 {
-	perPixel := int64(4)
+	perPixel := int64(8) // the pixels, and a copy of them on the background
 	switch h.config.ColorModel {
 	case color.RGBA64Model, color.NRGBA64Model:
-		perPixel = 8
+		perPixel = 12
+	case color.YCbCrModel, color.GrayModel:
+		perPixel = 4
 	}
 	if h.format.mediaType == typeJPEG && bytes.Contains(h.data, []byte{0xff, 0xc2}) {
 		perPixel = 16 // progressive: the coefficients of all scans are kept
@@ -127,18 +129,24 @@ func (h header) decode() (pic *picture, err error) {
 	if err != nil {
 		return nil, damaged(h.format, err)
 	}
+	// Only the first frame of a GIF need not fill the picture.
 	frame := image.Rect(0, 0, h.config.Width, h.config.Height)
-	switch {
-	case img.Bounds() == frame:
-	case h.format.mediaType == typeGIF && img.Bounds().In(frame):
-		// The first frame need not fill the screen of a GIF.
-		canvas := image.NewNRGBA(frame)
-		draw.Draw(canvas, img.Bounds(), img, img.Bounds().Min, draw.Src)
-		img = canvas
-	default:
+	if img.Bounds() != frame && (h.format.mediaType != typeGIF || !img.Bounds().In(frame)) {
 		return nil, winnow.Errorf(winnow.CodeInvalid, "The %s image is not of the size that its header claims.", h.format.name())
 	}
-	return &picture{format: h.format, img: img, orientation: orientation(h.data, h.format)}, nil
+	return &picture{format: h.format, img: onBackground(img, frame), orientation: orientation(h.data, h.format)}, nil
+}
+
+// onBackground returns the image itself when it fills the frame and nothing of it is
+// transparent; otherwise it is put on the background.
+func onBackground(img image.Image, frame image.Rectangle) image.Image {
+	if m, ok := img.(interface{ Opaque() bool }); ok && m.Opaque() && img.Bounds() == frame {
+		return img
+	}
+	out := image.NewRGBA(frame)
+	draw.Draw(out, frame, image.NewUniform(background), image.Point{}, draw.Src)
+	draw.Draw(out, img.Bounds(), img, img.Bounds().Min, draw.Over)
+	return out
 }
 
 func (f format) name() string {

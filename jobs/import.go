@@ -116,7 +116,7 @@ func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Impor
 		r.report.State = winnow.ImportDone
 	case ctx.Err() != nil:
 		r.report.State = winnow.ImportInterrupted
-		err = &winnow.Error{Code: winnow.CodeCanceled, Message: "The import was stopped. What went in is kept; run it again to continue.", Err: err}
+		err = &winnow.Error{Code: winnow.CodeCanceled, Message: "The import was stopped. What went in is kept; run it again to continue."}
 	default:
 		r.report.State = winnow.ImportFailed
 	}

@@ -32,7 +32,7 @@ func Settings() winnow.Settings {
 	s := winnow.DefaultSettings()
 	s.Budget, s.Neighbours, s.AutoNext = 40, 50, true
 	s.Width, s.Epochs, s.Batch = 8, 40, 16
-	s.LearningRate, s.LRStep = 0.05, 15
+	s.LRStep = 20
 	return s
 }
 
