@@ -12,6 +12,7 @@ import (
 
 	"github.com/alexedwards/scs/pgxstore"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"winnow"
 	"winnow/db"
@@ -84,11 +85,6 @@ func listen(cfg *Config) (net.Listener, error) {
 
 // serve answers on the listener until ctx ends.
 func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, listener net.Listener) error {
-	if n, err := store.InterruptDeadImports(ctx, deadImport); err != nil {
-		return errors.Join(err, listener.Close())
-	} else if n > 0 {
-		log.Warn("imports were cut short when their process ended; run them again", "imports", n)
-	}
 	server := web.New(web.Config{
 		BaseURL:       cfg.BaseURL,
 		SecureCookies: cfg.secure(),
@@ -112,5 +108,27 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 		Ready:    store.Ping,
 		Listen:   store.Listen,
 	})
-	return server.Serve(ctx, listener)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return server.Serve(ctx, listener) })
+	g.Go(func() error { sweepImports(ctx, store, log); return nil })
+	return g.Wait()
+}
+
+// sweepImports marks, until ctx ends, the imports whose process has died.
+func sweepImports(ctx context.Context, store *db.Store, log *slog.Logger) {
+	tick := time.NewTicker(deadImport)
+	defer tick.Stop()
+	for {
+		switch n, err := store.InterruptDeadImports(ctx, deadImport); {
+		case err != nil && ctx.Err() == nil:
+			log.Warn("cannot look for imports left behind; trying again", "error", err)
+		case n > 0:
+			log.Warn("imports were cut short when their process ended; run them again", "imports", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
 }
