@@ -20,7 +20,7 @@ import (
 
 // patience bounds every wait for the page. Nothing is measured by it: it only
 // turns a page that never comes into a failure instead of a hang.
-const patience = 90 * time.Second
+const patience = 60 * time.Second
 
 // chromium is the one browser that all tests share; each test has its own
 // profile in it. It is started by the first test that needs it.
@@ -141,6 +141,12 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.base + path))
 }
 
+// leave goes away from the site.
+func (b *tab) leave() {
+	b.t.Helper()
+	b.do(chromedp.Navigate("about:blank"))
+}
+
 // reload loads the page again.
 func (b *tab) reload() {
 	b.t.Helper()
@@ -162,17 +168,18 @@ func eval[T any](b *tab, expression string) T {
 // until waits for an expression to be true in the page.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	for {
-		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!!(`+expression+`)`))
-		if err == nil && ok {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			b.t.Fatalf("waited for %s%s", expression, b.where())
-		case <-time.After(25 * time.Millisecond):
+	b.eventually(expression, func() bool {
+		ok, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](`!!(`+expression+`)`))
+		return err == nil && ok // an error means that the page is being replaced
+	})
+}
+
+// eventually waits for a condition of the page.
+func (b *tab) eventually(what string, condition func() bool) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.t.Fatalf("waited too long until %s%s", what, b.where())
 		}
 	}
 }
@@ -199,6 +206,29 @@ func (b *tab) fill(selector, value string) {
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// clickText presses the element whose text starts with the given words. It finds and
+// presses it in one go: live parts of a page may be replaced at any moment.
+func (b *tab) clickText(tag, text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`(() => {
+		const element = [...document.querySelectorAll(%s)].find(e => e.innerText.trim().startsWith(%s));
+		element?.click();
+		return element;
+	})()`, quote(tag), quote(text)))
+}
+
+// check ticks a checkbox.
+func (b *tab) check(selector string) {
+	b.t.Helper()
+	eval[bool](b, fmt.Sprintf(`document.querySelector(%s).checked = true`, quote(selector)))
+}
+
+// files chooses files in an upload field.
+func (b *tab) files(selector string, files ...string) {
+	b.t.Helper()
+	b.do(chromedp.SetUploadFiles(chromedp.CSS(selector), files))
 }
 
 // key presses and lets go of a key: a character, or one of package kb.

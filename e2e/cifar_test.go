@@ -16,6 +16,9 @@ import (
 // CIFAR-10 are unknown.
 var known = []string{"ship", "bird", "horse", "deer"}
 
+// miniZIP is where the data is, seen from this package.
+var miniZIP = filepath.Join("..", "..", "shared", "data", "cifar10-mini.zip")
+
 // cifar is the small CIFAR-10 of the shared data.
 type cifar struct {
 	train, test []picture
@@ -31,10 +34,9 @@ type picture struct {
 // loadCIFAR reads the data, or skips the test where it is not there.
 func loadCIFAR(t testing.TB) *cifar {
 	t.Helper()
-	file := filepath.Join("..", "..", "shared", "data", "cifar10-mini.zip")
-	archive, err := zip.OpenReader(file)
+	archive, err := zip.OpenReader(miniZIP)
 	if os.IsNotExist(err) {
-		t.Skipf("no %s: the data these tests label is not part of the project", file)
+		t.Skipf("no %s: the data these tests label is not part of the project", miniZIP)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -56,31 +56,23 @@ func (b *tab) labelingReady() {
 	b.until(`document.documentElement.dataset.labeling === "ready"`)
 }
 
-// shown is the image on the labeling page: the path of its bytes, or "" with the
-// heading of what the page says instead.
-func (b *tab) shown() (src, instead string) {
+// image waits for an image other than the one before. It returns "" when the page
+// says that the round has no more.
+func (b *tab) image(before string) string {
 	b.t.Helper()
 	const script = `(() => {
 		const wait = document.getElementById("label-wait");
-		if (!wait.hidden) return ["", document.getElementById("label-wait-title").innerText];
+		const passing = ["Saving your last answers", "Looking for images", "The last images are with others"];
+		if (!wait.hidden) return passing.includes(document.getElementById("label-wait-title").innerText) ? null : "";
 		const image = document.querySelector("#label-canvas img");
-		return [image?.complete ? image.getAttribute("src") : "", ""];
+		return image?.complete && image.naturalWidth > 0 ? image.getAttribute("src") : null;
 	})()`
-	seen := eval[[]string](b, script)
-	return seen[0], seen[1]
-}
-
-// image waits for an image other than the one before. It returns "" when the page
-// says that there is none.
-func (b *tab) image(before string) string {
-	b.t.Helper()
-	for {
-		b.until(fmt.Sprintf(`!document.getElementById("label-wait").hidden ||
-			(document.querySelector("#label-canvas img")?.complete && document.querySelector("#label-canvas img").getAttribute("src") !== %s)`, quote(before)))
-		if src, instead := b.shown(); src != before || instead != "" {
-			return src
-		}
-	}
+	var src *string
+	b.eventually("there is another image", func() bool {
+		src = eval[*string](b, script)
+		return src != nil && *src != before
+	})
+	return *src
 }
 
 // saved waits until nothing is on its way to the server.
@@ -92,16 +84,8 @@ func (b *tab) saved() {
 // decided are the standing decisions of a round, by image.
 func (w *world) decided(p *winnow.Project, number int) map[winnow.ImageID]winnow.Item {
 	w.t.Helper()
-	round, err := w.store.Round(w.t.Context(), p.ID, number)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	items, _, err := w.store.Items(w.t.Context(), round.ID, winnow.ItemFilter{}, winnow.Page{Limit: 1000})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	out := map[winnow.ImageID]winnow.Item{}
-	for _, item := range items {
+	for _, item := range w.items(p, number) {
 		if item.Verdict != "" {
 			out[item.ImageID] = item
 		}
@@ -185,8 +169,9 @@ func TestOutboxOutlivesReloadAndSession(t *testing.T) {
 	b.openLabeling(p)
 
 	// The server goes away; labeling goes on.
-	w.stop()
 	src := b.image("")
+	b.until(`performance.getEntriesByType("resource").filter(e => e.name.endsWith("/display") && e.responseEnd > 0).length >= 5`)
+	w.stop()
 	b.key("1")
 	second := b.image(src)
 	b.key("2")
@@ -194,7 +179,7 @@ func TestOutboxOutlivesReloadAndSession(t *testing.T) {
 	b.shows("2 answers are kept here")
 
 	// The tab is closed before the server is back, and the next one sends them.
-	b.open("about:blank")
+	b.leave()
 	w.start()
 	b.openLabeling(p)
 	b.saved()

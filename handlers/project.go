@@ -124,7 +124,7 @@ func (h *Projects) Page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	props.Page = h.projectPage(r, "Overview", views.TabOverview)
-	props.Scripts, props.Refresh = []string{"js/live.js"}, props.Rounds != nil && props.Rounds[0].State.Open()
+	props.Scripts, props.Refresh = []string{"js/live.js"}, len(props.Rounds) > 0 && props.Rounds[0].State.Open()
 	return render(w, r, http.StatusOK, views.Project(props))
 }
 

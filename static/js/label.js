@@ -35,8 +35,11 @@ class LabelPage {
     this.tabs = new Tabs(this.scope, this.tab, () => this.feed?.ids ?? []);
     const [outbox] = await Promise.all([openOutbox(this.scope, this.tab), this.tabs.meet()]);
     this.outbox = outbox;
+    // What is answered here stays away until it is undone: a claim that was under
+    // way while its answer was saved still lists it.
+    this.answered = new Set(outbox.entries.map((e) => e.item));
     this.feed = new Feed(this.api, {
-      skip: (id) => this.outbox.has(id) || this.tabs.has(id),
+      skip: (id) => this.answered.has(id) || this.tabs.has(id),
       skipped: () => this.outbox.entries.length + this.tabs.count,
       onChange: () => this.fed(),
       onState: (answer) => this.claimed(answer),
@@ -138,6 +141,7 @@ class LabelPage {
       duration: this.elapsed(),
     };
     this.outbox.add(entry);
+    this.answered.add(item.id);
     this.feed.take();
     this.show();
     this.flash(button);
@@ -153,6 +157,7 @@ class LabelPage {
     if (!record) return this.say("Nothing to undo.");
     this.strip.remove(record);
     this.outbox.add({ key: newKey(), kind: "undo", item: record.item.id, view: viewOf(record.item), of: record.key });
+    this.answered.delete(record.item.id);
     this.feed.putBack(record.item);
     this.show();
     this.say(`Took back ${this.labelOf(record.verdict, record.class).name}.`);

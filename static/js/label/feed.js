@@ -81,7 +81,7 @@ export class Feed {
     const fresh = items.filter((i) => !had.has(i.id) && !this.skip(i.id));
     // What is already here stays first and in its order: nothing moves under the
     // annotator's eyes.
-    this.items.push(...fresh.slice(0, Math.max(0, HOLD - this.items.length)));
+    this.items.push(...fresh);
     this.asOf = asOf;
     this.#prepare();
     this.onState(answer);
