@@ -1,8 +1,11 @@
 package ml
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"winnow"
@@ -119,5 +122,118 @@ func TestRunRound(t *testing.T) {
 	}
 	if !slices.Equal(out.Query, again.Query) {
 		t.Error("the same round queries other images the second time")
+	}
+}
+
+// subset keeps the labeled images for which keep says so.
+func (in *RoundInput) subset(keep func(label int) bool) {
+	images := nn.Images{Size: in.Labeled.Size}
+	var labels []int
+	for i, label := range in.Labels {
+		if keep(label) {
+			images.RGB = append(images.RGB, in.Labeled.At(i)...)
+			labels = append(labels, label)
+		}
+	}
+	images.N = len(labels)
+	in.Labeled, in.Labels = images, labels
+}
+
+func TestRoundShapes(t *testing.T) {
+	t.Parallel()
+	none := func(int) bool { return false }
+	tests := []struct {
+		name                 string
+		change               func(in *RoundInput)
+		cold                 bool
+		detector, classifier bool
+	}{
+		{"nothing labeled", func(in *RoundInput) { in.subset(none) }, true, false, false},
+		{"only unknowns labeled", func(in *RoundInput) { in.subset(func(l int) bool { return l == 3 }) }, true, false, false},
+		{"no unknown labeled", func(in *RoundInput) { in.subset(func(l int) bool { return l < 3 }); in.Number = 0 }, false, true, true},
+		{"a class without labels", func(in *RoundInput) { in.subset(func(l int) bool { return l != 1 }) }, false, true, true},
+		{"one class", func(in *RoundInput) {
+			in.Classes = 1
+			in.subset(func(l int) bool { return l <= 1 })
+			in.Test, in.TestLabels = nn.Images{}, nil
+		}, false, true, true},
+		{"no test images", func(in *RoundInput) { in.Test, in.TestLabels = nn.Images{}, nil }, false, true, true},
+		{"random", func(in *RoundInput) { in.Settings.Strategy = "random" }, false, false, true},
+		{"random without test images", func(in *RoundInput) {
+			in.Settings.Strategy = "random"
+			in.Test, in.TestLabels = nn.Images{}, nil
+		}, false, false, false},
+		{"uncertainty", func(in *RoundInput) { in.Settings.Strategy = "uncertainty" }, false, false, true},
+		{"badge", func(in *RoundInput) { in.Settings.Strategy = "badge" }, false, false, true},
+		{"coreset", func(in *RoundInput) { in.Settings.Strategy = "coreset" }, false, false, true},
+		{"budget above the pool", func(in *RoundInput) { in.Settings.Budget = 1000 }, false, true, true},
+	}
+	be := open(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := testRound()
+			in.Settings.Epochs, in.Settings.Width = 1, 2
+			tt.change(&in)
+			out, err := RunRound(t.Context(), be, in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.ColdStart != tt.cold || (out.Detector != nil) != tt.detector || (out.Classifier != nil) != tt.classifier {
+				t.Errorf("cold start %v, detector %v, classifier %v; want %v, %v, %v",
+					out.ColdStart, out.Detector != nil, out.Classifier != nil, tt.cold, tt.detector, tt.classifier)
+			}
+			if want := min(in.Settings.Budget, in.Pool.N); len(out.Query) != want {
+				t.Errorf("%d images queried, want %d", len(out.Query), want)
+			}
+			if got, want := out.Metrics.TestAccuracy != nil, in.Test.N > 0 && !tt.cold; got != want {
+				t.Errorf("there is a test accuracy: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestRoundErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		change func(in *RoundInput)
+		code   winnow.Code
+		says   string
+	}{
+		{"empty pool", func(in *RoundInput) { in.Pool = nn.Images{} }, winnow.CodeInvalid, "No unlabeled image"},
+		{"unknown strategy", func(in *RoundInput) { in.Settings.Strategy = "tarot" }, winnow.CodeInvalid, "tarot"},
+		{"diverging", func(in *RoundInput) { in.Settings.LearningRate = 1e30 }, winnow.CodeInvalid, "diverged"},
+		{"too small", func(in *RoundInput) {
+			in.Settings.InputSize = 4
+			in.Pool, in.Labeled, in.Test = nn.Images{N: 80, Size: 4, RGB: make([]byte, 80*48)}, nn.Images{N: 32, Size: 4, RGB: make([]byte, 32*48)}, nn.Images{N: 30, Size: 4, RGB: make([]byte, 30*48)}
+		}, winnow.CodeInvalid, "at least 8 pixels"},
+		{"label out of range", func(in *RoundInput) { in.Labels[0] = 9 }, winnow.CodeInternal, "out of range"},
+		{"labels missing", func(in *RoundInput) { in.Labels = in.Labels[1:] }, winnow.CodeInternal, "labels"},
+	}
+	be := open(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			in := testRound()
+			tt.change(&in)
+			_, err := RunRound(t.Context(), be, in, nil)
+			if winnow.ErrorCode(err) != tt.code || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("the error is %v (%s), want %q (%s)", err, winnow.ErrorCode(err), tt.says, tt.code)
+			}
+		})
+	}
+}
+
+func TestRoundCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := RunRound(ctx, open(t), testRound(), func(p winnow.Progress) {
+		if p.Epoch == 1 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the round ends with %v, want %v", err, context.Canceled)
 	}
 }
