@@ -255,15 +255,19 @@ func setSettings(s *winnow.Settings, form url.Values) error {
 	for _, f := range fields {
 		any = any || form.Has(f.Name)
 	}
+	var first error // after it, the others are taken all the same: the form shows them again
 	for _, f := range fields {
 		switch {
 		case form.Has(f.Name):
-			if err := f.Set(strings.TrimSpace(form.Get(f.Name))); err != nil {
-				return err
+			if err := f.Set(strings.TrimSpace(form.Get(f.Name))); err != nil && first == nil {
+				first = err
 			}
 		case f.Bool != nil && any:
 			*f.Bool = false
 		}
+	}
+	if first != nil {
+		return first
 	}
 	return s.Validate()
 }

@@ -20,7 +20,7 @@ import (
 const maxForm = 1 << 20
 
 // routes is the whole of the site. Each route says who may use it.
-func (s *Server) routes() http.Handler {
+func (s *Server) routes() chi.Router {
 	const (
 		viewer = winnow.RoleViewer
 		admin  = winnow.RoleAdmin
@@ -56,7 +56,6 @@ func (s *Server) routes() http.Handler {
 	r.Group(func(r chi.Router) {
 		r.Use(s.loadSession, recoverPanics(b), sameOrigin(b))
 		r.NotFound(b.Handle(notFound))
-		r.MethodNotAllowed(b.Handle(notFound))
 
 		r.Group(func(r chi.Router) {
 			r.Use(limitBody(maxForm))
@@ -161,4 +160,30 @@ func (s *Server) clientAddress(r *http.Request) (string, error) {
 		}
 	}
 	return httprate.CanonicalizeIP(addr), nil
+}
+
+// Routes lists the site's routes as "METHOD /pattern".
+func (s *Server) Routes() []string {
+	var routes []string
+	// The walk fails only where its function does.
+	_ = chi.Walk(s.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if route != "/" {
+			route = strings.TrimSuffix(route, "/")
+		}
+		routes = append(routes, method+" "+route)
+		return nil
+	})
+	return routes
+}
+
+// Public reports whether a route has no session: health, metrics, files and the API,
+// which has tokens.
+func Public(route string) bool {
+	_, path, _ := strings.Cut(route, " ")
+	for _, prefix := range []string{"/healthz", "/readyz", "/metrics", "/favicon.ico", static.Prefix, "/api"} {
+		if strings.HasPrefix(path, prefix) {
+			return true
+		}
+	}
+	return false
 }

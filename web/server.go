@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alexedwards/scs/v2"
+	"github.com/go-chi/chi/v5"
 
 	"winnow/handlers"
 )
@@ -23,7 +24,7 @@ type Server struct {
 	hub     *hub
 	metrics *metrics
 	session *scs.SessionManager
-	handler http.Handler
+	router  chi.Router
 
 	// Work that outlives its request, such as an import, runs until ctx ends and is
 	// waited for.
@@ -44,12 +45,12 @@ func New(cfg Config, deps Deps) *Server {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.session = newSessions(s.cfg, deps)
 	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Now: deps.Now, BaseURL: s.cfg.BaseURL}
-	s.handler = s.routes()
+	s.router = s.routes()
 	return s
 }
 
 // ServeHTTP lets tests drive the server without a listener.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.router.ServeHTTP(w, r) }
 
 // ListenAndServe listens on the configured address and serves until ctx ends.
 func (s *Server) ListenAndServe(ctx context.Context) error {
@@ -65,7 +66,7 @@ func (s *Server) ListenAndServe(ctx context.Context) error {
 // left behind, and returns nil.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler:           s.handler,
+		Handler:           s.router,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       time.Minute,
 		WriteTimeout:      time.Minute,

@@ -103,9 +103,9 @@ func (s *service) allow(ctx context.Context, project int64) (winnow.ProjectID, e
 // fail answers with problem JSON.
 func (s *service) fail(ctx huma.Context, err error) {
 	problem := s.problem(ctx.Context(), err)
-	ctx.SetStatus(problem.Status)
 	ctx.SetHeader("Content-Type", "application/problem+json")
 	ctx.SetHeader("Cache-Control", "no-store")
+	ctx.SetStatus(problem.Status)
 	_ = json.NewEncoder(ctx.BodyWriter()).Encode(problem)
 }
 

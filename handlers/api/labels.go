@@ -15,7 +15,7 @@ import (
 )
 
 type labelsInput struct {
-	inProject
+	InProject
 	Format string       `query:"format" enum:"jsonl,csv" doc:"Without it, what Accept asks for, or else jsonl."`
 	Accept string       `header:"Accept"`
 	Round  int          `query:"round" minimum:"-1" default:"-1" doc:"Only the images that the round with this number asked about."`

@@ -49,7 +49,8 @@ func handle[In, Out any](s *service, f func(context.Context, *In) (*Out, error))
 	}
 }
 
-type inProject struct {
+// InProject is the part of the address that names the project.
+type InProject struct {
 	ID int64 `path:"id" doc:"The project." minimum:"1"`
 }
 
@@ -76,7 +77,7 @@ type Counts struct {
 
 type projectOutput struct{ Body Project }
 
-func (s *service) project(ctx context.Context, in *inProject) (*projectOutput, error) {
+func (s *service) project(ctx context.Context, in *InProject) (*projectOutput, error) {
 	id, err := s.allow(ctx, in.ID)
 	if err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func newRound(r *winnow.Round) Round {
 }
 
 type roundsInput struct {
-	inProject
+	InProject
 	After string `query:"after" doc:"The cursor that the page before gave as next."`
 	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
@@ -161,7 +162,7 @@ func (s *service) rounds(ctx context.Context, in *roundsInput) (*roundsOutput, e
 }
 
 type roundInput struct {
-	inProject
+	InProject
 	Number int `path:"number" doc:"The round's number in its project, from 0." minimum:"0"`
 }
 
