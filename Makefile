@@ -53,8 +53,9 @@ fmt: ## Format Go and templ files
 	go tool templ fmt -log-level error .
 	go tool gofumpt -l -w .
 
-generate: ## Regenerate views/*_templ.go from the templ files
+generate: ## Regenerate views/*_templ.go from the templ files, and the reference pages of docs
 	go tool templ generate -log-level error
+	go test ./docs -run Page -update
 
 ##@ Check
 

@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"app":          {".", "imaging", "ml", "db", "migrations", "jobs", "handlers", "views", "static", "web", "password"},
 	"cmd":          {"app"},
 	"deploy":       {},
+	"docs":         {},
 	"e2e":          {"."},
 }
 
