@@ -27,7 +27,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help run build test check fmt generate bench demo clean \
+.PHONY: help run build test check fmt generate screenshots bench clean \
 	check-format check-vet check-lint check-generated check-tidy test-go test-browser
 
 help: ## List the targets
@@ -56,6 +56,10 @@ fmt: ## Format Go and templ files
 generate: ## Regenerate views/*_templ.go from the templ files, and the reference pages of docs
 	go tool templ generate -log-level error
 	go test ./docs -run Page -update
+
+screenshots: build ## Take docs/screenshots of every page anew, with the browser tests
+	@scripts/need.sh postgres browser
+	WINNOW_SCREENSHOTS=1 WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 30m -run TestPagesAtBothWidths ./e2e
 
 ##@ Check
 

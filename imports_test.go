@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"db/local":     {"."},
 	"jobs":         {".", "ml", "imaging"},
 	"handlers":     {".", "views", "static", "password"},
-	"handlers/api": {"."},
+	"handlers/api": {".", "handlers", "static"},
 	"web":          {".", "views", "static", "handlers"},
 	"app":          {".", "imaging", "ml", "db", "migrations", "jobs", "handlers", "views", "static", "web", "password"},
 	"cmd":          {"app"},
