@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -612,9 +613,24 @@ func FuzzNextK(f *testing.F) {
 	})
 }
 
-// BenchmarkQuery is one whole query: 50,000 x 128 pool, 10,000 labeled, K = 250.
+// BenchmarkQuery is one whole query: 50,000 x 128 pool, 10,000 labeled, K = 250; or
+// the case in the folder that WINNOW_BENCH_CASE names, as scripts/bench_query.py
+// asks for.
 func BenchmarkQuery(b *testing.B) {
 	in := pool(1, 50_000, 10_000, 10, 128)
+	if dir := os.Getenv("WINNOW_BENCH_CASE"); dir != "" {
+		in = eaoa.Input{
+			Round:            1,
+			DetectorLogits:   matrix(b, dir, "detector_logits"),
+			DetectorFeatures: matrix(b, dir, "detector_features"),
+			ClassifierLogits: matrix(b, dir, "classifier_logits"),
+			LabeledFeatures:  matrix(b, dir, "labeled_features"),
+		}
+		in.Classes = in.ClassifierLogits.Cols
+		for _, l := range array[int64](b, dir, "labels").Data {
+			in.Labels = append(in.Labels, int(l))
+		}
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := eaoa.Query(context.Background(), in, options(1500, 250, 5)); err != nil {

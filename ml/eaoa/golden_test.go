@@ -99,7 +99,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func array[T npy.Number](t *testing.T, dir, name string) *npy.Array[T] {
+func array[T npy.Number](t testing.TB, dir, name string) *npy.Array[T] {
 	t.Helper()
 	a, err := npy.ReadFile[T](filepath.Join(dir, name+".npy"))
 	if err != nil {
@@ -108,7 +108,7 @@ func array[T npy.Number](t *testing.T, dir, name string) *npy.Array[T] {
 	return a
 }
 
-func matrix(t *testing.T, dir, name string) eaoa.Matrix {
+func matrix(t testing.TB, dir, name string) eaoa.Matrix {
 	t.Helper()
 	a := array[float32](t, dir, name)
 	return eaoa.Matrix{Rows: a.Shape[0], Cols: a.Shape[1], Data: a.Data}
