@@ -24,6 +24,7 @@ type Config struct {
 	Backend      string
 	Rounds       int // rounds at a time in one process
 	RoundTimeout time.Duration
+	Memory       int64 // bytes that the garbage collector tries to stay below
 	Demo         bool
 
 	LogLevel  string
@@ -54,6 +55,7 @@ func newConfig(getenv func(string) string) Config {
 		Backend:       "go",
 		Rounds:        1,
 		RoundTimeout:  48 * time.Hour,
+		Memory:        1536 << 20,
 		Demo:          true,
 		LogLevel:      "info",
 		LogFormat:     "auto",
@@ -123,6 +125,11 @@ func (c *Config) options() []option {
 			group: optionsWorker, flag: "round-timeout", env: "WINNOW_ROUND_TIMEOUT",
 			help:  "a round that trains for longer fails",
 			value: newValue(&c.RoundTimeout, "duration", parseTimeout, time.Duration.String),
+		},
+		{
+			group: optionsWorker, flag: "memory", env: "WINNOW_MEMORY",
+			help:  "memory to stay below where training allows it; raise it for pools of hundreds of thousands",
+			value: newValue(&c.Memory, "size", parseSize, formatSize),
 		},
 		{
 			group: optionsDev, flag: "demo", env: "WINNOW_DEMO",

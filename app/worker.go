@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,9 @@ database: each round is worked by one, and taken over by another if that one die
 
 // work trains rounds until ctx ends.
 func work(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store) error {
+	// Training makes garbage by the hundred megabytes; left alone, the heap grows to
+	// twice what is in use before any of it is collected.
+	debug.SetMemoryLimit(cfg.Memory)
 	be, err := backend.Open(cfg.Backend)
 	if err != nil {
 		return err
