@@ -402,6 +402,31 @@ func TestSilentWorkerIsTakenOver(t *testing.T) {
 	}
 }
 
+// A worker may die between taking a round's job and beginning the round: then the
+// round is queued, but no job would ever work it.
+func TestQueuedRoundWhoseJobIsLostIsQueuedAgain(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBundle(t)
+	round := b.start(t)
+	if n, err := b.store.RequeueStaleRounds(ctx, -time.Hour); err != nil || n != 0 {
+		t.Fatalf("requeued %d rounds whose job waits, %v", n, err)
+	}
+	if _, err := b.store.Pool().Exec(ctx, `UPDATE river_job SET state = 'running', attempted_at = now()`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.store.RequeueStaleRounds(ctx, time.Hour); err != nil || n != 0 {
+		t.Fatalf("requeued %d rounds whose worker may be about to begin, %v", n, err)
+	}
+	if n, err := b.store.RequeueStaleRounds(ctx, -time.Hour); err != nil || n != 1 {
+		t.Fatalf("requeued %d lost rounds, want 1, %v", n, err)
+	}
+	b.work(t, fakeTrainer(firstImages), quick)
+	if after := b.await(t, round.ID, winnow.RoundLabeling); after.Attempt != 2 {
+		t.Errorf("attempt %d, want 2", after.Attempt)
+	}
+}
+
 // A worker that is alive, but whose round was given away, stops training.
 func TestFencedWorkerStops(t *testing.T) {
 	t.Parallel()
