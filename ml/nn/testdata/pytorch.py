@@ -103,7 +103,8 @@ def record(name, size, batch, width, outputs):
     return {"name": name, "size": size, "batch": batch, "width": width, "outputs": outputs, "losses": losses, "torch": torch.__version__}
 
 
-cases = [record("odd", 9, 5, 2, 4), record("even", 16, 6, 2, 3)]
-with open("pytorch.json", "w") as f:
-    json.dump(cases, f, indent=1)
-    f.write("\n")
+if __name__ == "__main__":
+    cases = [record("odd", 9, 5, 2, 4), record("even", 16, 6, 2, 3)]
+    with open("pytorch.json", "w") as f:
+        json.dump(cases, f, indent=1)
+        f.write("\n")
