@@ -25,6 +25,9 @@ import (
 // dead.
 const deadImport = 30 * time.Second
 
+// sessionSweep is how often expired sessions are deleted; nobody can use them before that.
+const sessionSweep = 5 * time.Minute
+
 func (c *cli) newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -92,7 +95,8 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 		MaxUpload:     cfg.UploadLimit,
 	}, web.Deps{
 		Log:      log,
-		Sessions: pgxstore.New(store.Pool()),
+		// The store's own sweeper cannot be stopped without a race; sweepSessions is ours.
+		Sessions: pgxstore.NewWithCleanupInterval(store.Pool(), 0),
 		Access:   store,
 		Accounts: store,
 		Projects: store,
@@ -111,7 +115,24 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return server.Serve(ctx, listener) })
 	g.Go(func() error { sweepImports(ctx, store, log); return nil })
+	g.Go(func() error { sweepSessions(ctx, store, log); return nil })
 	return g.Wait()
+}
+
+// sweepSessions deletes, until ctx ends, the sessions that have expired.
+func sweepSessions(ctx context.Context, store *db.Store, log *slog.Logger) {
+	tick := time.NewTicker(sessionSweep)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := store.DeleteExpiredSessions(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("cannot delete expired sessions; trying again", "error", err)
+		}
+	}
 }
 
 // sweepImports marks, until ctx ends, the imports whose process has died.

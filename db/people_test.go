@@ -395,3 +395,22 @@ func TestAdminWritesAreAudited(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestDeleteExpiredSessions(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBench(t, 0, nil)
+	now := b.clock.Now()
+	for token, expiry := range map[string]time.Time{"over": now.Add(-time.Second), "good": now.Add(time.Second)} {
+		if _, err := b.Pool().Exec(ctx, `INSERT INTO sessions (token, data, expiry) VALUES ($1, '', $2)`, token, expiry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.DeleteExpiredSessions(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var left string
+	if err := b.Pool().QueryRow(ctx, `SELECT string_agg(token, ',') FROM sessions`).Scan(&left); err != nil || left != "good" {
+		t.Errorf("left %q, %v; want good", left, err)
+	}
+}

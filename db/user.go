@@ -122,3 +122,9 @@ func (s *Store) RedeemSignInLink(ctx context.Context, token string) (winnow.User
 	}
 	return 0, wrap(err, "redeem sign-in link")
 }
+
+// DeleteExpiredSessions removes the browser sessions that have run out.
+func (s *Store) DeleteExpiredSessions(ctx context.Context) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM sessions WHERE expiry < @now`, pgx.NamedArgs{"now": s.now()})
+	return wrap(err, "delete expired sessions")
+}
