@@ -94,7 +94,7 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 		TrustProxy:    cfg.TrustProxy,
 		MaxUpload:     cfg.UploadLimit,
 	}, web.Deps{
-		Log:      log,
+		Log: log,
 		// The store's own sweeper cannot be stopped without a race; sweepSessions is ours.
 		Sessions: pgxstore.NewWithCleanupInterval(store.Pool(), 0),
 		Access:   store,
