@@ -27,7 +27,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help run build test check fmt generate screenshots bench clean \
+.PHONY: help run build test check fmt generate screenshots bench bench-annotate clean \
 	check-format check-vet check-lint check-generated check-tidy test-go test-browser
 
 help: ## List the targets
@@ -104,6 +104,10 @@ test-browser: build
 	@WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 15m ./e2e/...
 
 ##@ Measure
+
+bench-annotate: build ## Time from a key press to the next image painted, in Chromium: prints JSON
+	@scripts/need.sh browser
+	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e -run '^$$' -bench KeypressToNextImage -benchtime 300x | grep '^{'
 
 bench: ## Run the benchmarks of all packages (docs/benchmarks.md has the figures)
 	go test -run '^$$' -bench . -benchmem $(or $(PACKAGES),./...)

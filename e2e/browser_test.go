@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ import (
 
 // patience bounds every wait for the page. Nothing is measured by it: it only
 // turns a page that never comes into a failure instead of a hang.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // chromium is the one browser that all tests share; each test has its own
 // profile in it. It is started by the first test that needs it.
@@ -103,7 +102,7 @@ func startTab(t testing.TB, ctx context.Context, base string) *tab {
 	if err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
-	b.do(chromedp.EmulateViewport(1280, 800))
+	b.desktop()
 	return b
 }
 
@@ -153,12 +152,6 @@ func (b *tab) reload() {
 	b.do(chromedp.Reload())
 }
 
-// path is where the tab is, without the server.
-func (b *tab) path() string {
-	b.t.Helper()
-	return strings.TrimPrefix(run(b, chromedp.Location()), b.base)
-}
-
 // eval runs an expression in the page and decodes its value.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
@@ -184,12 +177,6 @@ func (b *tab) eventually(what string, condition func() bool) {
 	}
 }
 
-// text is what an element shows, "" when there is none or it is hidden.
-func (b *tab) text(selector string) string {
-	b.t.Helper()
-	return strings.TrimSpace(eval[string](b, fmt.Sprintf(`document.querySelector(%s)?.innerText ?? ""`, quote(selector))))
-}
-
 // shows waits for text anywhere on the page.
 func (b *tab) shows(text string) {
 	b.t.Helper()
@@ -206,6 +193,12 @@ func (b *tab) fill(selector, value string) {
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS(selector)))
+}
+
+// tap touches an element.
+func (b *tab) tap(selector string) {
+	b.t.Helper()
+	b.do(chromedp.Tap(chromedp.CSS(selector)))
 }
 
 // clickText presses the element whose text starts with the given words. It finds and
@@ -235,6 +228,12 @@ func (b *tab) files(selector string, files ...string) {
 func (b *tab) key(k string) {
 	b.t.Helper()
 	b.do(chromedp.KeyEvent(k))
+}
+
+// desktop makes the tab as wide as a small laptop.
+func (b *tab) desktop() {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(1280, 800))
 }
 
 // phone makes the tab as wide as a phone.

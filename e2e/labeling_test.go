@@ -322,6 +322,39 @@ func TestLabelingWithoutJavaScript(t *testing.T) {
 	w.roundIs(p, 0, winnow.RoundClosed)
 }
 
+func TestLabelingByTouch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.person("ada", true)
+	p := w.openRound(admin, 4)
+	b := w.signIn(admin)
+	b.phone()
+	b.openLabeling(p)
+
+	small := eval[[]string](b, `[...document.querySelectorAll("main button, main a, header a, header button")]
+		.filter(e => e.checkVisibility() && (e.getBoundingClientRect().height < 44 || e.getBoundingClientRect().width < 44))
+		.map(e => e.innerText + " " + JSON.stringify(e.getBoundingClientRect()))`)
+	if len(small) > 0 {
+		t.Errorf("too small for a thumb: %v", small)
+	}
+	src := b.image("")
+	b.tap(`button[value="known:3"]`)
+	again := b.image(src)
+	b.tap("button[value=skip]")
+	b.image(again)
+	b.tap("#label-undo")
+	if back := b.image(""); back != again {
+		t.Errorf("undo shows %s, want %s", back, again)
+	}
+	b.tap("button[value=unknown]")
+	b.image(again)
+	b.saved()
+	got := w.decided(p, 0)
+	if got[imageID(t, src)].Class != 3 || got[imageID(t, again)].Verdict != winnow.VerdictUnknown || len(got) != 2 {
+		t.Errorf("decided: %+v", got)
+	}
+}
+
 // TestBadInput sends what no page sends.
 func TestBadInput(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,15 @@ func Settings() winnow.Settings {
 	return s
 }
 
+// NewProject returns the demo project as it is before it is stored.
+func NewProject() (*winnow.Project, error) {
+	classes, err := winnow.NewClasses(Classes()[:Known])
+	if err != nil {
+		return nil, err
+	}
+	return &winnow.Project{Name: ProjectName, Instructions: instructions, Classes: classes, Settings: Settings()}, nil
+}
+
 // Store is what Seed needs of the store.
 type Store interface {
 	jobs.ImportStore
@@ -92,11 +101,9 @@ func project(ctx context.Context, store Store, by winnow.UserID) (*winnow.Projec
 	if winnow.ErrorCode(err) != winnow.CodeNotFound {
 		return p, err
 	}
-	classes, err := winnow.NewClasses(Classes()[:Known])
-	if err != nil {
+	if p, err = NewProject(); err != nil {
 		return nil, err
 	}
-	p = &winnow.Project{Name: ProjectName, Instructions: instructions, Classes: classes, Settings: Settings()}
 	if _, err := store.CreateProject(ctx, by, p); err != nil {
 		return nil, err
 	}

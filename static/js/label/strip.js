@@ -62,7 +62,7 @@ export class Strip {
     image.alt = "";
     image.src = record.item.thumb;
     const caption = document.createElement("span");
-    caption.append(mark, ` ${name}`);
+    caption.append(mark, name);
     button.append(image, caption);
     button.addEventListener("click", () => this.onReopen(record));
     node.append(button);
