@@ -67,6 +67,9 @@ type Import struct {
 	FinishedAt time.Time // zero while running
 }
 
+// MaxFolder is the longest path of a folder inside an import, in bytes.
+const MaxFolder = 1024
+
 // MaxImportProblems is how many failed files an import remembers by name.
 const MaxImportProblems = 200
 

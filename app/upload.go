@@ -44,7 +44,9 @@ func (u uploads) begin(ctx context.Context, project *winnow.Project, by winnow.U
 	if err != nil {
 		return nil, nil, err
 	}
-	req := jobs.ImportRequest{Project: project, By: by, Source: source, Split: upload.Split, Labeled: upload.Labeled}
+	req := jobs.ImportRequest{
+		Project: project, By: by, Source: source, Prefix: upload.Folder, Split: upload.Split, Labeled: upload.Labeled,
+	}
 	imp, err := u.importer.Begin(ctx, req)
 	if err != nil {
 		return nil, nil, err

@@ -29,7 +29,8 @@ type Upload struct {
 	Name    string // as the sender called it
 	Path    string // where it is
 	Split   winnow.Split
-	Labeled bool // class folders become labels
+	Labeled bool   // class folders become labels
+	Folder  string // only what lies in this folder of the ZIP; "" for all of it
 }
 
 // Uploads takes the files of forms. They go to disk as they come, never into
@@ -91,8 +92,12 @@ func (u *Uploads) begin(ctx context.Context, p *winnow.Project, by winnow.UserID
 	if split != winnow.SplitPool && split != winnow.SplitTest {
 		return nil, winnow.Invalid("split", "Images are for the pool or for testing.")
 	}
+	folder := strings.TrimSpace(form.Get("folder"))
+	if len(folder) > winnow.MaxFolder {
+		return nil, winnow.Invalid("folder", "The path of a folder has at most %d bytes.", winnow.MaxFolder)
+	}
 	imp, work, err := u.Importer.BeginUpload(ctx, p, by, Upload{
-		Name: saved.name, Path: saved.path, Split: split, Labeled: form.Get("labeled") == "true",
+		Name: saved.name, Path: saved.path, Split: split, Labeled: form.Get("labeled") == "true", Folder: folder,
 	})
 	if err != nil {
 		return nil, err

@@ -25,13 +25,13 @@ func whyWords(classes []winnow.Class, s winnow.Scores) string {
 	}
 	about := ""
 	if s.Predicted >= 0 && s.Predicted < len(classes) {
-		about = ", if so " + classes[s.Predicted].Name
+		about = "; the nearest known class is " + classes[s.Predicted].Name
 	}
 	unsure := "the classifier is sure of the class"
 	if s.Info >= 0.5 {
 		unsure = "the classifier is unsure of the class, so a label teaches it something"
 	}
-	return fmt.Sprintf("%s (%s likely)%s; %s.", known, Percent(s.Clean), about, unsure)
+	return fmt.Sprintf("%s (known with %s)%s; %s.", known, Percent(s.Clean), about, unsure)
 }
 
 // standing reports whether the entry is the image's current label: the newest

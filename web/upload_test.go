@@ -66,6 +66,12 @@ func TestUploads(t *testing.T) {
 			t.Errorf("its page: status %d", page.status)
 		}
 	})
+	t.Run("one folder of a zip", func(t *testing.T) {
+		c.upload(path, "text/html", map[string]string{"split": "test", "folder": " test "}, file{"animals.zip", "PK"})
+		if u := w.importer.uploads[len(w.importer.uploads)-1]; u.Folder != "test" || u.Split != winnow.SplitTest || u.Labeled {
+			t.Errorf("the importer got %+v", u)
+		}
+	})
 	t.Run("folder", func(t *testing.T) {
 		got := c.upload(path, "application/json", pool,
 			file{"photos/cat/1.png", "one"}, file{"photos/../../../etc/passwd.png", "two"}, file{`C:\dog\3.png`, "three"})
@@ -98,6 +104,7 @@ func TestUploads(t *testing.T) {
 		{"two archives", pool, []file{{"a.zip", "x"}, {"b.zip", "x"}}, nil, 422, "one ZIP"},
 		{"archive after images", pool, []file{{"a.png", "x"}, {"b.zip", "x"}}, nil, 422, "one ZIP"},
 		{"no split", nil, []file{{"a.zip", "x"}}, nil, 422, "for the pool or for testing"},
+		{"folder too long", map[string]string{"split": "pool", "folder": strings.Repeat("x", 2000)}, []file{{"a.zip", "x"}}, nil, 422, "at most 1024 bytes"},
 		{"too much text", map[string]string{"split": strings.Repeat("x", 300<<10)}, nil, nil, 413, "more text"},
 		{"corrupt archive", pool, []file{{"a.zip", "x"}}, winnow.Errorf(winnow.CodeInvalid, "The file is not a ZIP archive, or it is damaged."), 422, "it is damaged"},
 	} {
