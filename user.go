@@ -33,6 +33,8 @@ type User struct {
 	Name      string
 	SiteAdmin bool
 	CreatedAt time.Time
+	// SessionEpoch grows when the password changes: sessions that began before end.
+	SessionEpoch int64
 }
 
 // Member is a person's role in a project.

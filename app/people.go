@@ -79,8 +79,9 @@ func (c *cli) newUserResetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset-password EMAIL",
 		Short: "Take an account's password away, or set another",
-		Long: `Take an account's password away and print a link that signs its owner in once,
-within a day. With --password-stdin the account gets that password instead.`,
+		Long: `Take an account's password away, end its sessions, and print a link that signs
+its owner in once, within a day. With --password-stdin the account gets that
+password instead.`,
 		Example: "  winnow user reset-password ann@example.org",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -31,8 +31,7 @@ func (s *Store) Members(ctx context.Context, project winnow.ProjectID, page winn
 		return nil, "", err
 	}
 	members, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (m winnow.Member, err error) {
-		err = row.Scan(&m.ID, &m.Email, &m.Name, &m.SiteAdmin, &m.CreatedAt,
-			&m.Role, &m.Labels, (*zeronull.Timestamptz)(&m.LastAt))
+		err = row.Scan(append(userFields(&m.User), &m.Role, &m.Labels, (*zeronull.Timestamptz)(&m.LastAt))...)
 		return m, err
 	}, `
 		SELECT `+userColumns+`, m.role, m.label_count, m.last_label_at

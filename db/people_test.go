@@ -35,6 +35,17 @@ func TestUsers(t *testing.T) {
 	if _, hash, err = b.UserByEmail(ctx, "ann@example.org"); hash != "other" || err != nil {
 		t.Errorf("hash %q, %v after a new password", hash, err)
 	}
+	before, err := b.User(ctx, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetPassword(ctx, id, ""); err != nil {
+		t.Fatal(err)
+	}
+	after, hash, err := b.UserByEmail(ctx, "ann@example.org")
+	if err != nil || hash != "" || after.SessionEpoch <= before.SessionEpoch {
+		t.Errorf("hash %q, sessions of epoch %d, before %d, %v after the password was taken away", hash, after.SessionEpoch, before.SessionEpoch, err)
+	}
 	wantCode(t, b.SetPassword(ctx, 1e9, "x"), winnow.CodeNotFound)
 	_, err = b.User(ctx, 1e9)
 	wantCode(t, err, winnow.CodeNotFound)

@@ -94,7 +94,7 @@ func (s *Store) RevokeToken(ctx context.Context, by winnow.UserID, project winno
 func (s *Store) UserByToken(ctx context.Context, secret string) (t winnow.Token, u winnow.User, err error) {
 	args := pgx.NamedArgs{"hash": hashSecret(secret), "now": s.now()}
 	_, err = one(ctx, s.pool, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(append(tokenFields(&t), &u.ID, &u.Email, &u.Name, &u.SiteAdmin, &u.CreatedAt)...)
+		return struct{}{}, row.Scan(append(tokenFields(&t), userFields(&u)...)...)
 	}, `
 		SELECT `+tokenColumns+`, `+userColumns+`
 		FROM api_tokens t

@@ -10,10 +10,15 @@ import (
 	"winnow"
 )
 
-const userColumns = `u.id, u.email, u.name, u.site_admin, u.created_at`
+const userColumns = `u.id, u.email, u.name, u.site_admin, u.created_at, u.session_epoch`
+
+// userFields are where userColumns go.
+func userFields(u *winnow.User) []any {
+	return []any{&u.ID, &u.Email, &u.Name, &u.SiteAdmin, &u.CreatedAt, &u.SessionEpoch}
+}
 
 func scanUser(row pgx.CollectableRow) (u winnow.User, err error) {
-	err = row.Scan(&u.ID, &u.Email, &u.Name, &u.SiteAdmin, &u.CreatedAt)
+	err = row.Scan(userFields(&u)...)
 	return u, err
 }
 
@@ -60,21 +65,26 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (winnow.User, str
 	}
 	var hash zeronull.Text
 	u, err := one(ctx, s.pool, func(row pgx.CollectableRow) (u winnow.User, err error) {
-		err = row.Scan(&u.ID, &u.Email, &u.Name, &u.SiteAdmin, &u.CreatedAt, &hash)
+		err = row.Scan(append(userFields(&u), &hash)...)
 		return u, err
 	}, `SELECT `+userColumns+`, u.password_hash FROM users u WHERE u.email = @email`, pgx.NamedArgs{"email": email})
 	return u, string(hash), wrap(missing(err, "No account has the address %s.", email), "read user by e-mail")
 }
 
-// SetPassword stores the hash of a person's new password.
+// SetPassword stores the hash of a person's new password, or takes it away. Whoever
+// was signed in as them is so no more, and links that would sign in are used up.
 func (s *Store) SetPassword(ctx context.Context, id winnow.UserID, hash string) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `UPDATE users SET password_hash = @hash WHERE id = @id`,
+		tag, err := tx.Exec(ctx, `UPDATE users SET password_hash = nullif(@hash, ''), session_epoch = session_epoch + 1 WHERE id = @id`,
 			pgx.NamedArgs{"id": id, "hash": hash})
 		if err == nil && tag.RowsAffected() == 0 {
 			err = winnow.Errorf(winnow.CodeNotFound, "This person does not exist.")
 		}
 		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE sign_in_links SET used_at = @now WHERE user_id = @id AND used_at IS NULL`,
+			pgx.NamedArgs{"id": id, "now": s.now()}); err != nil {
 			return err
 		}
 		return s.audit(ctx, tx, id, 0, "user.password", nil)

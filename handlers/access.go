@@ -71,7 +71,13 @@ func (b *Base) signedIn(ctx context.Context) (winnow.User, error) {
 	if winnow.ErrorCode(err) == winnow.CodeNotFound {
 		return winnow.User{}, &winnow.Error{Code: winnow.CodeUnauthenticated, Message: "This account no longer exists.", Err: err}
 	}
-	return user, err
+	if err != nil {
+		return winnow.User{}, err
+	}
+	if user.SessionEpoch != b.Sessions.GetInt64(ctx, sessionEpoch) {
+		return winnow.User{}, winnow.Errorf(winnow.CodeUnauthenticated, "The password of this account has changed. Sign in again; nothing you saved is lost.")
+	}
+	return user, nil
 }
 
 func (b *Base) project(r *http.Request, user winnow.User) (*winnow.Project, winnow.Role, error) {

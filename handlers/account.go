@@ -59,7 +59,7 @@ func (h *Account) SignIn(w http.ResponseWriter, r *http.Request) error {
 	return seeOther(w, r, orElse(props.Next, "/projects"))
 }
 
-func (h *Account) verify(ctx context.Context, email, secret string) (winnow.UserID, bool, error) {
+func (h *Account) verify(ctx context.Context, email, secret string) (winnow.User, bool, error) {
 	var user winnow.User
 	var hash string
 	email, err := winnow.NormalizeEmail(email)
@@ -71,10 +71,10 @@ func (h *Account) verify(ctx context.Context, email, secret string) (winnow.User
 	case winnow.CodeNotFound, winnow.CodeInvalid:
 		hash = "" // and verify all the same, so that it takes as long
 	default:
-		return 0, false, err
+		return winnow.User{}, false, err
 	}
 	ok, err := password.Verify(hash, secret)
-	return user.ID, ok, err
+	return user, ok, err
 }
 
 // LinkForm shows the button that uses a one-time link. The link is not used by
@@ -87,11 +87,11 @@ func (h *Account) LinkForm(w http.ResponseWriter, r *http.Request) error {
 
 // Link signs in by a one-time link.
 func (h *Account) Link(w http.ResponseWriter, r *http.Request) error {
-	user, err := h.Accounts.RedeemSignInLink(r.Context(), chi.URLParam(r, "token"))
+	id, err := h.Accounts.RedeemSignInLink(r.Context(), chi.URLParam(r, "token"))
 	if err != nil {
 		return err
 	}
-	if err := h.startSession(r, user); err != nil {
+	if err := h.startSessionOf(r, id); err != nil {
 		return err
 	}
 	return seeOther(w, r, "/projects")
@@ -111,7 +111,8 @@ func (h *Account) Page(w http.ResponseWriter, r *http.Request) error {
 }
 
 // SetPassword changes the password. Who has one must give it; who came by a link
-// and has none sets the first.
+// and has none sets the first. The person's other sessions end: whoever changes a
+// password may do so because somebody else has it.
 func (h *Account) SetPassword(w http.ResponseWriter, r *http.Request) error {
 	if err := r.ParseForm(); err != nil {
 		return formError(err)
@@ -124,10 +125,10 @@ func (h *Account) SetPassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Sessions.RenewToken(r.Context()); err != nil {
+	if err := h.startSessionOf(r, user.ID); err != nil {
 		return err
 	}
-	h.done(r, "Your password is changed.")
+	h.done(r, "Your password is changed. Wherever else you were signed in, you no longer are.")
 	return seeOther(w, r, "/account")
 }
 
@@ -173,12 +174,22 @@ func (h *Account) renderSignIn(w http.ResponseWriter, r *http.Request, status in
 }
 
 // startSession makes the session that of the user, under a new token.
-func (b *Base) startSession(r *http.Request, user winnow.UserID) error {
+func (b *Base) startSession(r *http.Request, user winnow.User) error {
 	if err := b.Sessions.RenewToken(r.Context()); err != nil {
 		return err
 	}
-	b.Sessions.Put(r.Context(), sessionUser, int64(user))
+	b.Sessions.Put(r.Context(), sessionUser, int64(user.ID))
+	b.Sessions.Put(r.Context(), sessionEpoch, user.SessionEpoch)
 	return nil
+}
+
+// startSessionOf does so for somebody of whom only the number is known.
+func (b *Base) startSessionOf(r *http.Request, id winnow.UserID) error {
+	user, err := b.Access.User(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return b.startSession(r, user)
 }
 
 // localPath lets only addresses of this site through: what follows signing in must

@@ -55,8 +55,9 @@ type Base struct {
 
 // Keys of the session's values.
 const (
-	sessionUser = "user" // int64
-	sessionDone = "done" // what the last action did, shown once
+	sessionUser  = "user"  // int64
+	sessionEpoch = "epoch" // int64, of the user when the session began
+	sessionDone  = "done"  // what the last action did, shown once
 )
 
 // done leaves a sentence for the next page to show.

@@ -227,7 +227,7 @@ func (h *Invites) accept(r *http.Request, name, secret string) (winnow.ProjectID
 	if err != nil {
 		return 0, err
 	}
-	return invite.ProjectID, h.startSession(r, user)
+	return invite.ProjectID, h.startSessionOf(r, user)
 }
 
 func (h *Invites) render(w http.ResponseWriter, r *http.Request, status int, name string, e views.FormError) error {

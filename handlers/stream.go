@@ -51,7 +51,7 @@ func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx cont
 	defer heartbeat.Stop()
 	for {
 		kind, fragment, err := look(ctx)
-		if _, denied := b.Access.Role(ctx, s.Project.ID, s.User); err != nil || denied != nil {
+		if err != nil || b.denied(ctx) {
 			kind, fragment = eventReload, nil
 		}
 		if out.send(ctx, kind, fragment) != nil || kind != eventFragment {
@@ -61,6 +61,17 @@ func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx cont
 			return nil
 		}
 	}
+}
+
+// denied reports whether the reader's session or membership has ended since the
+// stream began.
+func (b *Base) denied(ctx context.Context) bool {
+	user, err := b.signedIn(ctx)
+	if err != nil {
+		return true
+	}
+	_, err = b.Access.Role(ctx, scopeOf(ctx).Project.ID, user)
+	return err != nil
 }
 
 // waitForMove waits for the next notice, and reports false when the stream is over.

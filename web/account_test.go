@@ -123,6 +123,46 @@ func TestPassword(t *testing.T) {
 	}
 }
 
+// A session that somebody else may hold must not outlive the password.
+func TestNewPasswordEndsOtherSessions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	u := w.withPassword(t, "pat")
+	here, elsewhere, bystander := w.as(t, u), w.as(t, u), w.role(t, "viewer")
+	link, err := w.store.CreateSignInLink(t.Context(), u.ID, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signedIn := func(c *client) bool { return c.get("/projects").status == 200 }
+
+	if got := here.post("/account", url.Values{"current": {"wrong password"}, "password": {secret + "!"}}); got.status != 422 || !signedIn(elsewhere) {
+		t.Errorf("a change that was refused: status %d, signed in elsewhere: %v", got.status, signedIn(elsewhere))
+	}
+	if got := here.post("/account", url.Values{"current": {secret}, "password": {secret + "!"}}); got.status != 303 {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if !signedIn(here) || signedIn(elsewhere) || !signedIn(bystander) {
+		t.Errorf("signed in here: %v, elsewhere: %v, somebody else: %v", signedIn(here), signedIn(elsewhere), signedIn(bystander))
+	}
+	if got := w.anonymous(t).post("/signin/link/"+link, nil); got.status != http.StatusGone {
+		t.Errorf("a link from before: status %d", got.status)
+	}
+	if got := elsewhere.post("/signin", url.Values{"email": {u.Email}, "password": {secret + "!"}}); got.status != 303 || !signedIn(elsewhere) {
+		t.Errorf("signing in again: status %d", got.status)
+	}
+
+	// As winnow user reset-password does.
+	if err := w.store.SetPassword(t.Context(), u.ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	if signedIn(here) || signedIn(elsewhere) {
+		t.Errorf("after a reset, signed in here: %v, elsewhere: %v", signedIn(here), signedIn(elsewhere))
+	}
+	if !signedIn(w.as(t, u)) {
+		t.Error("the link after a reset does not sign in")
+	}
+}
+
 func TestInvitation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *web.Config) { c.BaseURL = "https://winnow.example" })
