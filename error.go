@@ -15,7 +15,7 @@ const (
 	CodeForbidden       Code = "forbidden"       // signed in, but the role does not allow it
 	CodeNotFound        Code = "not_found"       // no such thing, or not in this project
 	CodeConflict        Code = "conflict"        // the state does not allow it now
-	CodeGone            Code = "gone"            // the lease, invitation or link has expired
+	CodeGone            Code = "gone"            // the invitation or link was used or revoked, or has expired
 	CodeTooLarge        Code = "too_large"       // over a size limit
 	CodeUnsupported     Code = "unsupported"     // a media type or format that is not read
 	CodeRateLimited     Code = "rate_limited"    // too many attempts; wait

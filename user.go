@@ -48,6 +48,7 @@ type Member struct {
 
 // Invite is a link that makes whoever opens it a member.
 type Invite struct {
+	ID        InviteID
 	ProjectID ProjectID
 	Email     string
 	Role      Role

@@ -16,6 +16,7 @@ type (
 	UserID    int64
 	ImportID  int64
 	TokenID   int64
+	InviteID  int64
 )
 
 // Page is a window of a list in keyset order: at most Limit rows after the

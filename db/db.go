@@ -3,7 +3,7 @@
 // method that runs it, and this is the one place where Postgres's errors become
 // the domain's.
 //
-// Rows are always locked in the order item, image, round, project, member, so
+// Rows are always locked in the order item, image, round, project, invite, member, so
 // that no two transactions wait for each other.
 package db
 

@@ -55,6 +55,11 @@ func (s *Store) SetMemberRole(ctx context.Context, by winnow.UserID, project win
 		return err
 	}
 	err := s.tx(ctx, func(tx pgx.Tx) error {
+		if role != winnow.RoleAdmin {
+			if err := s.revokeInvitesBy(ctx, tx, project, user); err != nil {
+				return err
+			}
+		}
 		if err := s.checkAdminStays(ctx, tx, project, user, role); err != nil {
 			return err
 		}
@@ -68,14 +73,17 @@ func (s *Store) SetMemberRole(ctx context.Context, by winnow.UserID, project win
 	return wrap(err, "set role of user %d in project %d", user, project)
 }
 
-// RemoveMember takes a person out of a project; their labels stay, their leases and
-// tokens end. CodeConflict if the project would be left without an admin.
+// RemoveMember takes a person out of a project; their labels stay, their leases,
+// tokens and the invitations they made end. CodeConflict if the project would be left without an admin.
 func (s *Store) RemoveMember(ctx context.Context, by winnow.UserID, project winnow.ProjectID, user winnow.UserID) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		args := pgx.NamedArgs{"project": project, "user": user, "now": s.now()}
 		if _, err := tx.Exec(ctx, `
 			UPDATE query_items SET leased_by = NULL, lease_until = NULL
 			WHERE leased_by = @user AND project_id = @project`, args); err != nil {
+			return err
+		}
+		if err := s.revokeInvitesBy(ctx, tx, project, user); err != nil {
 			return err
 		}
 		if err := s.checkAdminStays(ctx, tx, project, user, ""); err != nil {

@@ -158,6 +158,37 @@ func TestMembersCountTheirLabels(t *testing.T) {
 	}
 }
 
+// Who may no longer invite must not have left a way in for themselves.
+func TestInvitesEndWithTheRightToInvite(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBench(t, 0, nil)
+	invite := func(by winnow.UserID, email string) string {
+		t.Helper()
+		token, err := b.CreateInvite(ctx, by, winnow.Invite{ProjectID: b.project, Email: email, Role: winnow.RoleAdmin, ExpiresAt: b.clock.Now().Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	removed := dbtest.Member(t, b.Store, b.admin.ID, b.project, "removed", winnow.RoleAdmin)
+	demoted := dbtest.Member(t, b.Store, b.admin.ID, b.project, "demoted", winnow.RoleAdmin)
+	byRemoved, byDemoted, byAdmin := invite(removed.ID, "a@example.org"), invite(demoted.ID, "b@example.org"), invite(b.admin.ID, "c@example.org")
+	if err := b.RemoveMember(ctx, b.admin.ID, b.project, removed.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetMemberRole(ctx, b.admin.ID, b.project, demoted.ID, winnow.RoleAnnotator); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.JoinByInvite(ctx, byRemoved, removed.ID)
+	wantCode(t, err, winnow.CodeGone)
+	_, err = b.JoinByInvite(ctx, byDemoted, demoted.ID)
+	wantCode(t, err, winnow.CodeGone)
+	if _, err := b.Invite(ctx, byAdmin); err != nil {
+		t.Errorf("an invitation of somebody else: %v", err)
+	}
+}
+
 func TestInvites(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -178,8 +209,12 @@ func TestInvites(t *testing.T) {
 	wantCode(t, err, winnow.CodeNotFound)
 	want := winnow.Invite{ProjectID: b.project, Email: "new@example.org", Role: winnow.RoleAnnotator, ExpiresAt: b.clock.Now().Add(7 * 24 * time.Hour)}
 	got, err := b.Invite(ctx, token)
-	if diff := cmp.Diff(&want, got); diff != "" || err != nil {
-		t.Errorf("%v: %s", err, diff)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.ID = got.ID
+	if diff := cmp.Diff(&want, got); diff != "" {
+		t.Error(diff)
 	}
 	open, err := b.Invites(ctx, b.project)
 	if diff := cmp.Diff([]winnow.Invite{want}, open); diff != "" || err != nil {
@@ -204,6 +239,20 @@ func TestInvites(t *testing.T) {
 	}
 	if role, err := b.Role(ctx, b.project, b.admin); role != winnow.RoleAdmin || err != nil {
 		t.Errorf("an invitation to less made the admin %q, %v", role, err)
+	}
+	regretted := invite("wrong@example.org", winnow.RoleAdmin)
+	if open, err = b.Invites(ctx, b.project); len(open) != 1 || err != nil {
+		t.Fatalf("open invitations: %v, %v", open, err)
+	}
+	wantCode(t, b.RevokeInvite(ctx, b.admin.ID, b.project+1, open[0].ID), winnow.CodeNotFound)
+	if err := b.RevokeInvite(ctx, b.admin.ID, b.project, open[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, b.RevokeInvite(ctx, b.admin.ID, b.project, open[0].ID), winnow.CodeNotFound)
+	_, err = b.AcceptInvite(ctx, regretted, "Wrong", "hash")
+	wantCode(t, err, winnow.CodeGone)
+	if _, err := b.Invite(ctx, invite("wrong@example.org", winnow.RoleViewer)); err != nil {
+		t.Errorf("inviting the same address again: %v", err)
 	}
 	late := invite("late@example.org", winnow.RoleViewer)
 	b.clock.Advance(8 * 24 * time.Hour)

@@ -32,7 +32,7 @@ func answers(code winnow.Code) answer {
 	case winnow.CodeConflict, winnow.CodeCanceled:
 		return answer{http.StatusConflict, "This is not possible right now"}
 	case winnow.CodeGone:
-		return answer{http.StatusGone, "This has expired"}
+		return answer{http.StatusGone, "This link no longer works"}
 	case winnow.CodeTooLarge:
 		return answer{http.StatusRequestEntityTooLarge, "This is too large"}
 	case winnow.CodeUnsupported:

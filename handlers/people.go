@@ -21,6 +21,7 @@ type PeopleStore interface {
 	RemoveMember(ctx context.Context, by winnow.UserID, project winnow.ProjectID, user winnow.UserID) error
 	CreateInvite(ctx context.Context, by winnow.UserID, inv winnow.Invite) (string, error)
 	Invites(ctx context.Context, project winnow.ProjectID) ([]winnow.Invite, error)
+	RevokeInvite(ctx context.Context, by winnow.UserID, project winnow.ProjectID, id winnow.InviteID) error
 }
 
 // InviteStore is what accepting an invitation needs of the store.
@@ -85,6 +86,20 @@ func (h *People) invite(r *http.Request, s *Scope, email string, role winnow.Rol
 	return h.People.CreateInvite(r.Context(), s.User.ID, winnow.Invite{
 		ProjectID: s.Project.ID, Email: email, Role: role, ExpiresAt: h.Now().Add(inviteLife),
 	})
+}
+
+// RevokeInvite takes an invitation back.
+func (h *People) RevokeInvite(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "invite")
+	if err != nil {
+		return err
+	}
+	s := scopeOf(r.Context())
+	if err := h.People.RevokeInvite(r.Context(), s.User.ID, s.Project.ID, winnow.InviteID(id)); err != nil {
+		return err
+	}
+	h.done(r, "The invitation is revoked. Its link lets nobody in from now on.")
+	return seeOther(w, r, views.ProjectURL(s.Project.ID, "/people"))
 }
 
 // ChangeMember gives a member another role, or removes them.

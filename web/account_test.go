@@ -196,6 +196,27 @@ func TestInvitation(t *testing.T) {
 		t.Errorf("a used invitation: status %d", got.status)
 	}
 	outsider := w.role(t, "outsider")
+	token = invite("outsider@example.org")
+	open, err := w.store.Invites(t.Context(), w.project.ID)
+	if err != nil || len(open) != 1 {
+		t.Fatalf("open invitations: %v, %v", open, err)
+	}
+	revoke := fmt.Sprintf("%s/invites/%d/revoke", people, open[0].ID)
+	if got := adm.get(people); !strings.Contains(got.body, `action="`+revoke+`"`) {
+		t.Error("the people page has no button that revokes the invitation")
+	}
+	if got := adm.post(revoke, nil); got.status != 303 || strings.Contains(adm.get(people).body, revoke) {
+		t.Errorf("revoke: status %d, or the invitation still stands there", got.status)
+	}
+	if got := outsider.get("/invite/" + token); got.status != 410 || !strings.Contains(got.body, "taken back") {
+		t.Errorf("a revoked invitation: status %d: %s", got.status, got.body)
+	}
+	if got := outsider.post("/invite/"+token, nil); got.status != 410 {
+		t.Errorf("joining by a revoked invitation: status %d", got.status)
+	}
+	if got := adm.post(revoke, nil); got.status != 404 {
+		t.Errorf("revoking twice: status %d", got.status)
+	}
 	if got := outsider.post("/invite/"+invite("outsider@example.org"), nil); got.status != 303 {
 		t.Errorf("joining with an account: status %d: %s", got.status, got.body)
 	}

@@ -91,6 +91,7 @@ func (s *Server) routes() chi.Router {
 
 				r.Get("/people", b.InProject(admin, people.Page))
 				r.Post("/people/invites", b.InProject(admin, people.Invite))
+				r.Post("/people/invites/{invite}/revoke", b.InProject(admin, people.RevokeInvite))
 				r.Post("/people/members/{user}", b.InProject(admin, people.ChangeMember))
 				r.Post("/people/tokens", b.InProject(admin, people.CreateToken))
 				r.Post("/people/tokens/{token}/revoke", b.InProject(admin, people.RevokeToken))

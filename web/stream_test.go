@@ -118,6 +118,32 @@ func TestStreamEndsAtShutdown(t *testing.T) {
 	}
 }
 
+func TestStreamEndsWithTheSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, stop := w.serve(t, "viewer")
+	next := c.stream(fmt.Sprintf("/projects/%d/rounds/0/events?state=labeling", w.project.ID))
+	if name, _ := next(); name != "fragment" {
+		t.Fatalf("first event %q", name)
+	}
+	if err := w.store.SetPassword(t.Context(), w.people["viewer"].ID, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, items, err := w.store.Claim(t.Context(), w.project.ID, w.people["annotator"].ID, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.store.Decide(t.Context(), w.project.ID, w.people["annotator"].ID, winnow.Decision{ItemID: items[0].ID, Verdict: winnow.VerdictSkip, ClientKey: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	if name, data := next(); name != "reload" {
+		t.Errorf("event %q, want reload: %s", name, data)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestStreamEndsForRemovedMembers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
