@@ -33,10 +33,13 @@ func (s *Store) AddImages(ctx context.Context, project winnow.ProjectID, imp win
 		if err := copyFiles(ctx, tx, images, added, ids); err != nil {
 			return err
 		}
-		if err := countImages(ctx, tx, project, images, added); err != nil {
+		// The project's row comes after the images': who labels one of them locks them in
+		// that order.
+		labels, err := s.importLabels(ctx, tx, project, by, images, labeled)
+		if err != nil {
 			return err
 		}
-		return s.importLabels(ctx, tx, project, by, images, labeled)
+		return countImages(ctx, tx, project, images, added, labels)
 	})
 	if err != nil {
 		return nil, wrap(err, "add %d images to project %d", len(images), project)
@@ -157,7 +160,9 @@ func renditionType(data []byte) string {
 	return "image/jpeg"
 }
 
-func countImages(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, images []winnow.NewImage, added []bool) error {
+// countImages adds the images, and the labels that came with them, to the counts of
+// the project.
+func countImages(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, images []winnow.NewImage, added []bool, labels counts) error {
 	var pool, test int
 	for i := range images {
 		switch {
@@ -168,16 +173,22 @@ func countImages(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, image
 			pool++
 		}
 	}
+	args := labels.ofProject(project)
+	args["pool"], args["test"] = pool, test
 	_, err := tx.Exec(ctx, `
-		UPDATE projects SET pool_count = pool_count + @pool, test_count = test_count + @test WHERE id = @project`,
-		pgx.NamedArgs{"project": project, "pool": pool, "test": test})
+		UPDATE projects
+		SET pool_count = pool_count + @pool, test_count = test_count + @test,
+		    known_count = known_count + @known, unknown_count = unknown_count + @unknown,
+		    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable
+		WHERE id = @project`, args)
 	return err
 }
 
-// importLabels gives their labels to those of the images that have none.
-func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, by winnow.UserID, images []winnow.NewImage, labeled map[[32]byte]int) error {
+// importLabels gives their labels to those of the images that have none, and returns
+// how many labels the pool has gained.
+func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, by winnow.UserID, images []winnow.NewImage, labeled map[[32]byte]int) (gained counts, err error) {
 	if len(labeled) == 0 {
-		return nil
+		return gained, nil
 	}
 	var (
 		shas     = make([][]byte, 0, len(labeled))
@@ -193,7 +204,7 @@ func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.Proj
 			classes = append(classes, nil)
 		}
 	}
-	change, err := one(ctx, tx, scanCounts, `
+	gained, err = one(ctx, tx, scanCounts, `
 		WITH target AS (
 			SELECT i.id, n.verdict, n.class
 			FROM unnest(@shas::bytea[], @verdicts::text[], @classes::int[]) AS n (sha256, verdict, class)
@@ -219,11 +230,7 @@ func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.Proj
 		WHERE split = 'pool'`,
 		pgx.NamedArgs{"project": project, "by": by, "now": s.now(), "shas": shas, "verdicts": verdicts, "classes": classes})
 	if violates(err, "images_class") || violates(err, "label_events_class") {
-		return winnow.Invalid("class", "A label names a class that the project does not have.")
+		return gained, winnow.Invalid("class", "A label names a class that the project does not have.")
 	}
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, addToPoolSQL, change.ofProject(project))
-	return err
+	return gained, err
 }

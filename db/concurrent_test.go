@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"winnow"
+	"winnow/db/dbtest"
 )
 
 // TestManyAnnotators lets annotators claim, decide, undo, renew and release at random
@@ -278,4 +280,42 @@ func idsOf(items []winnow.Item) (ids []winnow.ItemID) {
 		ids = append(ids, item.ID)
 	}
 	return ids
+}
+
+// TestImportWaitsForADecision has an import give a label to an image that somebody
+// labels at the same moment: it must not keep them from the counts that they write next.
+func TestImportWaitsForADecision(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBench(t, 1, nil)
+	// The decision, as far as it has come: it holds the image, and not yet the project.
+	tx, err := b.Pool().Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if _, err := tx.Exec(ctx, `SELECT FROM images FOR NO KEY UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	imported := make(chan error, 1)
+	go func() {
+		_, err := b.AddImages(ctx, b.project, 0, 0, dbtest.Labeled(dbtest.Images(1, 1, 8), 2))
+		imported <- err
+	}()
+	for waits := false; !waits; {
+		if err := b.Pool().QueryRow(ctx, `
+			SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.Exec(ctx, `UPDATE projects SET skipped_count = skipped_count`); err != nil {
+		t.Errorf("the decision: %v", err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Errorf("the decision: %v", err)
+	}
+	if err := <-imported; err != nil {
+		t.Errorf("the import: %v", err)
+	}
+	b.checkInvariants()
 }
