@@ -302,12 +302,7 @@ func TestImportWaitsForADecision(t *testing.T) {
 		_, err := b.AddImages(ctx, b.project, 0, 0, dbtest.Labeled(dbtest.Images(1, 1, 8), 2))
 		imported <- err
 	}()
-	for waits := false; !waits; {
-		if err := b.Pool().QueryRow(ctx, `
-			SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitLockWait(t, b.Store)
 	if _, err := tx.Exec(ctx, `UPDATE projects SET skipped_count = skipped_count`); err != nil {
 		t.Errorf("the decision: %v", err)
 	}

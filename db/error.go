@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 
 	"github.com/jackc/pgx/v5"
@@ -31,13 +32,16 @@ func wrap(err error, format string, args ...any) error {
 	case errors.Is(err, context.Canceled):
 		return &winnow.Error{Code: winnow.CodeCanceled, Message: "Stopped before it was done.", Err: err}
 	case errors.As(err, &pg):
-		// 40: rolled back in favour of another transaction; 53: out of resources;
-		// 57: shutting down.
+		// 08: the connection failed; 40: rolled back in favour of another transaction;
+		// 53: out of resources; 57: shutting down.
 		switch pg.Code[:2] {
-		case "40", "53", "57":
+		case "08", "40", "53", "57":
 			return unavailable(err)
 		}
 	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
+		return unavailable(err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, net.ErrClosed):
+		// A server that is killed ends its connections without a word.
 		return unavailable(err)
 	}
 	return err
