@@ -207,8 +207,8 @@ func (s *Store) RequeueRound(ctx context.Context, id winnow.RoundID, attempt int
 }
 
 // RequeueStaleRounds takes the rounds whose worker has said nothing for olderThan
-// away from it and queues them again, and returns how many; likewise rounds queued
-// for longer whose job a worker took into its grave. A round that has lost too many
+// away from it and queues them again, and returns how many; likewise queued rounds
+// whose job a worker took that long ago without ever beginning it. A round that has lost too many
 // workers fails instead.
 func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration) (int, error) {
 	requeued := 0
@@ -219,7 +219,9 @@ func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration)
 				WHERE state IN ('training', 'scoring') AND heartbeat_at < @before
 				   OR state = 'queued' AND created_at < @before AND NOT EXISTS (
 				       SELECT FROM river_job j
-				       WHERE j.kind = 'round' AND j.state IN ('available', 'pending', 'retryable', 'scheduled')
+				       WHERE j.kind = 'round'
+				         AND (j.state IN ('available', 'pending', 'retryable', 'scheduled')
+				              OR j.state = 'running' AND j.attempted_at >= @before)
 				         AND j.args @> jsonb_build_object('round', rounds.id, 'attempt', rounds.attempt))
 				ORDER BY id
 				LIMIT 100

@@ -385,7 +385,7 @@ func TestSilentWorkerIsTakenOver(t *testing.T) {
 	<-entered
 
 	watchful := quick
-	watchful.stale = 50 * time.Millisecond
+	watchful.stale = 2 * time.Second
 	watchful.heartbeat = 10 * time.Millisecond
 	b.work(t, fakeTrainer(firstImages), watchful)
 	round = b.await(t, round.ID, winnow.RoundLabeling)
@@ -435,8 +435,11 @@ func TestFencedWorkerStops(t *testing.T) {
 	b.work(t, obstinate(entered, firstImages), quick)
 	round := b.start(t)
 	<-entered
-	if n, err := b.store.RequeueStaleRounds(t.Context(), -time.Hour); err != nil || n != 1 {
-		t.Fatalf("requeued %d rounds, %v", n, err)
+	for n := 0; n == 0; { // a round whose row the worker is writing is passed over
+		var err error
+		if n, err = b.store.RequeueStaleRounds(t.Context(), -time.Hour); err != nil {
+			t.Fatal(err)
+		}
 	}
 	<-entered
 	round = b.await(t, round.ID, winnow.RoundLabeling)
