@@ -23,8 +23,9 @@ func notify(ctx context.Context, tx pgx.Tx, n winnow.Notice) error {
 }
 
 // Listen calls fn for every notice until ctx ends, when it returns nil, or the
-// connection is lost, when it returns CodeUnavailable: the caller listens again,
-// and reads what it may have missed. fn must be quick.
+// connection is lost, when it returns CodeUnavailable: the caller listens again. The
+// first notice is empty and says that listening has begun; what moved before it went
+// unheard, and is to be read. fn must be quick.
 func (s *Store) Listen(ctx context.Context, fn func(winnow.Notice)) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -36,6 +37,7 @@ func (s *Store) Listen(ctx context.Context, fn func(winnow.Notice)) error {
 	if _, err := c.Exec(ctx, "LISTEN "+channel); err != nil {
 		return wrap(err, "listen")
 	}
+	fn(winnow.Notice{})
 	for {
 		n, err := c.WaitForNotification(ctx)
 		if ctx.Err() != nil {

@@ -74,8 +74,8 @@ func (h *hub) close() {
 	h.subs = nil
 }
 
-// listen feeds the hub until ctx ends. A lost connection is made again, and every
-// stream is woken then, because notices may have passed unheard.
+// listen feeds the hub until ctx ends. A lost connection is made again. Every stream
+// is woken whenever listening begins, because notices may have passed unheard.
 func (h *hub) listen(ctx context.Context, log *slog.Logger, listen func(context.Context, func(winnow.Notice)) error) {
 	for wait := 250 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {
 		began := time.Now()
@@ -92,6 +92,5 @@ func (h *hub) listen(ctx context.Context, log *slog.Logger, listen func(context.
 			return
 		case <-time.After(wait):
 		}
-		h.publish(winnow.Notice{})
 	}
 }
