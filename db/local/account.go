@@ -50,10 +50,12 @@ func (a *account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// attributes make a command run as the account.
+// attributes make a command run as the account, in a process group of its own: Ctrl-C
+// is for us, who then end the command in our own way.
 func (a *account) attributes() *syscall.SysProcAttr {
-	if !a.drop {
-		return nil
+	attributes := &syscall.SysProcAttr{Setpgid: true}
+	if a.drop {
+		attributes.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
 	}
-	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}}
+	return attributes
 }

@@ -214,8 +214,9 @@ func (s *Server) start(ctx context.Context, settings []string) error {
 	for _, setting := range settings {
 		flags += " -c " + setting
 	}
-	// pg_ctl makes the server a daemon: a signal to our process group does not reach it.
-	err := s.run(ctx, "pg_ctl", "start", "--pgdata", s.data(), "--log", s.log(), "--wait", "--silent",
+	// pg_ctl makes the server a daemon, which would stay behind if pg_ctl were cut off
+	// here: the start is carried through, and who is cancelled then shuts it down.
+	err := s.run(context.WithoutCancel(ctx), "pg_ctl", "start", "--pgdata", s.data(), "--log", s.log(), "--wait", "--silent",
 		"--timeout", fmt.Sprint(int(startTimeout.Seconds())), "--options", flags)
 	if err != nil {
 		return fmt.Errorf("%w; the end of %s: %s", err, s.log(), tail(s.log()))

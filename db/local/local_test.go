@@ -1,9 +1,12 @@
 package local_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -134,5 +137,37 @@ func TestStartRefusesDataOfAnotherVersion(t *testing.T) {
 	_, err := local.Start(t.Context(), dir, local.Options{})
 	if winnow.ErrorCode(err) != winnow.CodeConflict || !strings.Contains(err.Error(), "Postgres 9") {
 		t.Errorf("got %v, want a conflict that names the version", err)
+	}
+}
+
+// TestInterruptedStartLeavesNoServer cancels a start in the middle, as Ctrl-C does.
+func TestInterruptedStartLeavesNoServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(tempDir(t), "pg")
+	if err := start(t, dir).Stop(t.Context()); err != nil { // there is a cluster: the next start is that of the server alone
+		t.Fatal(err)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	pidFile := filepath.Join(dir, "data", "postmaster.pid")
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if _, err := os.Stat(pidFile); err == nil {
+				return
+			}
+		}
+	}()
+	s, err := local.Start(ctx, dir, local.Options{Database: "winnow", Settings: []string{"fsync=off"}})
+	if err == nil {
+		_ = s.Stop(context.WithoutCancel(ctx))
+		t.Fatal("the start was cancelled, and succeeded")
+	}
+	if data, err := os.ReadFile(pidFile); err == nil {
+		t.Errorf("the server runs on: %s", data)
+		pid, _, _ := strings.Cut(string(data), "\n")
+		if n, err := strconv.Atoi(pid); err == nil {
+			_ = syscall.Kill(n, syscall.SIGQUIT)
+		}
 	}
 }
