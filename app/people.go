@@ -26,8 +26,8 @@ func (c *cli) newUserCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "user",
 		Short: "Make accounts and reset their passwords",
-		Example: `  winnow user create ann@example.org --admin
-  winnow user reset-password ann@example.org`,
+		Example: `  winnow user create you@example.org --admin
+  winnow user reset-password you@example.org`,
 	}
 	cmd.AddCommand(c.newUserCreateCommand(), c.newUserResetCommand())
 	return cmd
@@ -45,8 +45,8 @@ func (c *cli) newUserCreateCommand() *cobra.Command {
 		Long: `Make an account. Prints a link that signs its owner in once, within a day; they
 set a password on their account page. With --password-stdin the account has a
 password from the start, and no link is made.`,
-		Example: `  winnow user create ann@example.org --name "Ann Lee" --admin
-  pass show winnow | winnow user create ann@example.org --password-stdin`,
+		Example: `  winnow user create you@example.org --name "Your Name" --admin
+  pass show winnow | winnow user create you@example.org --password-stdin`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hash, err := readPassword(cmd.InOrStdin(), stdin)
@@ -82,7 +82,7 @@ func (c *cli) newUserResetCommand() *cobra.Command {
 		Long: `Take an account's password away, end its sessions, and print a link that signs
 its owner in once, within a day. With --password-stdin the account gets that
 password instead.`,
-		Example: "  winnow user reset-password ann@example.org",
+		Example: "  winnow user reset-password you@example.org",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			hash, err := readPassword(cmd.InOrStdin(), stdin)
@@ -175,7 +175,7 @@ func (c *cli) newTokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token",
 		Short:   "Make tokens for programs that use the API",
-		Example: "  winnow token create --project Birds --user ann@example.org --name nightly",
+		Example: "  winnow token create --project Birds --user you@example.org --name nightly",
 	}
 	cmd.AddCommand(c.newTokenCreateCommand())
 	return cmd
@@ -189,8 +189,8 @@ func (c *cli) newTokenCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make a token and print its secret, which is shown only once",
-		Example: `  winnow token create --project Birds --user ann@example.org --name nightly
-  TOKEN=$(winnow token create --project 1 --user ann@example.org --days 7)`,
+		Example: `  winnow token create --project Birds --user you@example.org --name nightly
+  TOKEN=$(winnow token create --project 1 --user you@example.org --days 7)`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if days < 1 || days > 3650 {

@@ -34,7 +34,7 @@ const watchPaint = `
 // images, at most 1,000: -benchtime 300x.
 func BenchmarkKeypressToNextImage(bench *testing.B) {
 	w := newWorld(bench)
-	admin := w.person("ann", true)
+	admin := w.person("admin", true)
 	p, err := demo.NewProject()
 	if err != nil {
 		bench.Fatal(err)

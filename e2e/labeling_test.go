@@ -205,7 +205,7 @@ func TestOutboxOutlivesReloadAndSession(t *testing.T) {
 func TestTwoAnnotatorsNeverShareAnImage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	admin, other := w.person("ada", true), w.person("ben", true)
+	admin, other := w.person("first", true), w.person("second", true)
 	const n = 40
 	p := w.openRound(admin, n)
 

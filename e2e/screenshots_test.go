@@ -24,7 +24,7 @@ import (
 func TestPagesAtBothWidths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	admin := w.person("ann", true)
+	admin := w.person("admin", true)
 	s := newStudio(t, w, admin)
 	s.seed()
 	b := s.b
@@ -70,7 +70,7 @@ func TestPagesAtBothWidths(t *testing.T) {
 	s.shoot("account", "/account")
 	s.shoot("not-found", "/nowhere")
 	s.shoot("api", "/api/docs")
-	token, err := w.store.CreateInvite(t.Context(), admin.ID, winnow.Invite{ProjectID: p.ID, Email: "ben@example.org", Role: winnow.RoleAnnotator, ExpiresAt: time.Now().Add(time.Hour)})
+	token, err := w.store.CreateInvite(t.Context(), admin.ID, winnow.Invite{ProjectID: p.ID, Email: "annotator@example.org", Role: winnow.RoleAnnotator, ExpiresAt: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
