@@ -346,12 +346,26 @@ func TestListenHearsOfChanges(t *testing.T) {
 	if n := <-heard; n != (winnow.Notice{}) {
 		t.Fatalf("heard %+v before anything moved", n)
 	}
-	round := b.open()
-	for n := range heard {
-		if n == (winnow.Notice{Project: b.project, Round: round.ID}) {
-			break
+	hear := func(want winnow.Notice) {
+		for n := range heard {
+			if n == want {
+				return
+			}
 		}
 	}
+	round := b.open()
+	hear(winnow.Notice{Project: b.project, Round: round.ID})
+
+	imp, err := b.CreateImport(ctx, b.admin.ID, winnow.Import{ProjectID: b.project, Split: winnow.SplitPool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(winnow.Notice{Project: b.project, Import: imp})
+	b.clock.Advance(time.Hour)
+	if _, err := b.InterruptDeadImports(ctx, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	hear(winnow.Notice{Project: b.project, Import: imp}) // its page says what became of it
 	cancel()
 	if err := <-done; err != nil {
 		t.Errorf("Listen ends with %v, want nil", err)

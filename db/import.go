@@ -117,9 +117,24 @@ func (s *Store) Imports(ctx context.Context, project winnow.ProjectID, page winn
 // InterruptDeadImports marks the imports whose process has said nothing for
 // olderThan, and returns how many there were.
 func (s *Store) InterruptDeadImports(ctx context.Context, olderThan time.Duration) (int, error) {
-	tag, err := s.pool.Exec(ctx, `
-		UPDATE imports SET state = 'interrupted', finished_at = heartbeat_at
-		WHERE state = 'running' AND heartbeat_at < @before`,
-		pgx.NamedArgs{"before": s.now().Add(-olderThan)})
-	return int(tag.RowsAffected()), wrap(err, "interrupt dead imports")
+	var dead []winnow.Notice
+	err := s.tx(ctx, func(tx pgx.Tx) (err error) {
+		dead, err = collect(ctx, tx, func(row pgx.CollectableRow) (n winnow.Notice, err error) {
+			return n, row.Scan(&n.Project, &n.Import)
+		}, `
+			UPDATE imports SET state = 'interrupted', finished_at = heartbeat_at
+			WHERE state = 'running' AND heartbeat_at < @before
+			RETURNING project_id, id`,
+			pgx.NamedArgs{"before": s.now().Add(-olderThan)})
+		if err != nil {
+			return err
+		}
+		for _, n := range dead {
+			if err := notify(ctx, tx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return len(dead), wrap(err, "interrupt dead imports")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,6 +29,10 @@ const (
 
 	// progressEvery is how often a running import reports.
 	progressEvery = 500 * time.Millisecond
+
+	// aliveEvery is how often an import shows that it lives while it has nothing new to
+	// report: a slow disk, or a store that is busy.
+	aliveEvery = 5 * time.Second
 
 	// finishTimeout is how long the last report of a cancelled import may take.
 	finishTimeout = 10 * time.Second
@@ -109,8 +114,10 @@ func (im *Importer) Begin(ctx context.Context, req ImportRequest) (*winnow.Impor
 // duplicates. When ctx ends, what went in stays, and the same import can be run
 // again. The report is good in every case, and the store has it too.
 func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Import) (ImportReport, error) {
-	r := &importRun{Importer: im, req: req, report: ImportReport{Import: imp}}
+	r := &importRun{Importer: im, req: req, report: ImportReport{Import: imp}, published: imp}
+	stopAlive := r.keepAlive(ctx)
 	err := r.run(ctx)
+	stopAlive()
 	switch {
 	case err == nil:
 		r.report.State = winnow.ImportDone
@@ -131,7 +138,8 @@ func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Impor
 	return r.report, err
 }
 
-// importRun is the state of one import. Only the goroutine of run touches it.
+// importRun is the state of one import. Only the goroutine of run touches it, but for
+// what was published last.
 type importRun struct {
 	*Importer
 	req    ImportRequest
@@ -139,6 +147,10 @@ type importRun struct {
 	batch  []winnow.NewImage
 	bytes  int64 // of the batch
 	weight int64 // of the batch, to give back
+
+	mu        sync.Mutex // held while something is published
+	published winnow.Import
+	at        time.Time
 }
 
 // preparing is a file on its way through the workers.
@@ -331,11 +343,40 @@ func (r *importRun) problem(path string, err error) {
 
 // publish stores the figures so far, which also tells that the import lives.
 func (r *importRun) publish(ctx context.Context) error {
-	if err := r.store.UpdateImport(ctx, &r.report.Import); err != nil {
+	r.mu.Lock()
+	r.published, r.at = r.report.Import, time.Now()
+	err := r.store.UpdateImport(ctx, &r.published)
+	r.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if r.req.Progress != nil {
 		r.req.Progress(r.report.Import)
 	}
 	return nil
+}
+
+// keepAlive publishes again what was published last whenever that is aliveEvery ago,
+// until it is stopped. Its errors come again with the next figures.
+func (r *importRun) keepAlive(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(aliveEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			r.mu.Lock()
+			if time.Since(r.at) >= aliveEvery {
+				_ = r.store.UpdateImport(ctx, &r.published)
+			}
+			r.mu.Unlock()
+		}
+	}()
+	return func() { cancel(); <-stopped }
 }
