@@ -10,18 +10,19 @@ import (
 type Code string
 
 const (
-	CodeInvalid         Code = "invalid"         // the input breaks a rule; Field says where
-	CodeUnauthenticated Code = "unauthenticated" // nobody is signed in, or the token is not good
-	CodeForbidden       Code = "forbidden"       // signed in, but the role does not allow it
-	CodeNotFound        Code = "not_found"       // no such thing, or not in this project
-	CodeConflict        Code = "conflict"        // the state does not allow it now
-	CodeGone            Code = "gone"            // the invitation or link was used or revoked, or has expired
-	CodeTooLarge        Code = "too_large"       // over a size limit
-	CodeUnsupported     Code = "unsupported"     // a media type or format that is not read
-	CodeRateLimited     Code = "rate_limited"    // too many attempts; wait
-	CodeUnavailable     Code = "unavailable"     // a dependency does not answer; try again
-	CodeCanceled        Code = "canceled"        // stopped on request
-	CodeInternal        Code = "internal"        // everything else: our fault
+	CodeInvalid         Code = "invalid"            // the input breaks a rule; Field says where
+	CodeUnauthenticated Code = "unauthenticated"    // nobody is signed in, or the token is not good
+	CodeForbidden       Code = "forbidden"          // signed in, but the role does not allow it
+	CodeNotFound        Code = "not_found"          // no such thing, or not in this project
+	CodeMethod          Code = "method_not_allowed" // the address does not take this HTTP method
+	CodeConflict        Code = "conflict"           // the state does not allow it now
+	CodeGone            Code = "gone"               // the invitation or link was used or revoked, or has expired
+	CodeTooLarge        Code = "too_large"          // over a size limit
+	CodeUnsupported     Code = "unsupported"        // a media type or format that is not read
+	CodeRateLimited     Code = "rate_limited"       // too many attempts; wait
+	CodeUnavailable     Code = "unavailable"        // a dependency does not answer; try again
+	CodeCanceled        Code = "canceled"           // stopped on request
+	CodeInternal        Code = "internal"           // everything else: our fault
 )
 
 // Error is an error whose Message is safe to show to whoever caused it. Err, the

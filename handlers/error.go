@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"winnow"
 	"winnow/views"
@@ -29,6 +30,8 @@ func answers(code winnow.Code) answer {
 		return answer{http.StatusForbidden, "Your role does not allow this"}
 	case winnow.CodeNotFound:
 		return answer{http.StatusNotFound, "There is nothing here"}
+	case winnow.CodeMethod:
+		return answer{http.StatusMethodNotAllowed, "This does not work this way"}
 	case winnow.CodeConflict, winnow.CodeCanceled:
 		return answer{http.StatusConflict, "This is not possible right now"}
 	case winnow.CodeGone:
@@ -86,6 +89,26 @@ func (b *Base) Handle(f Func) http.HandlerFunc {
 	}
 }
 
+// NotFound answers addresses that are not ours.
+func (b *Base) NotFound(w http.ResponseWriter, r *http.Request) {
+	b.Fail(w, b.recognize(r), winnow.Errorf(winnow.CodeNotFound, "This page does not exist. The link may be old, or mistyped."))
+}
+
+// MethodNotAllowed answers requests whose address is ours, but only for other
+// methods.
+func (b *Base) MethodNotAllowed(w http.ResponseWriter, r *http.Request, allowed []string) {
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	b.Fail(w, b.recognize(r), winnow.Errorf(winnow.CodeMethod, "This address takes %s, not %s. Go back and use the page's own buttons.", strings.Join(allowed, " and "), r.Method))
+}
+
+// recognize says who asks, if it is known, so that the error page has its frame.
+func (b *Base) recognize(r *http.Request) *http.Request {
+	if user, err := b.signedIn(r.Context()); err == nil {
+		return withScope(r, &Scope{User: user})
+	}
+	return r
+}
+
 // Fail tells the error to whoever asked.
 func (b *Base) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	err = bodyError(err)
@@ -108,10 +131,14 @@ func (b *Base) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	props := views.ErrorProps{
 		Page: b.page(r, answers(problem.Code).heading), Status: problem.Status,
-		Heading: answers(problem.Code).heading, Message: winnow.ErrorMessage(err), Back: "/projects", BackTo: "To the projects",
+		Heading: answers(problem.Code).heading, Message: winnow.ErrorMessage(err), Back: "/", BackTo: "To the sign-in page",
 	}
 	props.Width = "narrow"
-	if s := scopeOf(r.Context()); s != nil && s.Project != nil {
+	switch s := scopeOf(r.Context()); {
+	case s == nil:
+	case s.Project == nil:
+		props.Back, props.BackTo = "/projects", "To the projects"
+	default:
 		props.Back, props.BackTo = views.ProjectURL(s.Project.ID, ""), "To "+s.Project.Name
 	}
 	if err := render(w, r, problem.Status, views.Error(props)); err != nil {

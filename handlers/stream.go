@@ -46,6 +46,9 @@ func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx cont
 		return err
 	}
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
 
 	heartbeat := time.NewTicker(streamHeartbeat)
 	defer heartbeat.Stop()

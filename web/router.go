@@ -22,8 +22,9 @@ const maxForm = 1 << 20
 // routes is the whole of the site. Each route says who may use it.
 func (s *Server) routes() chi.Router {
 	const (
-		viewer = winnow.RoleViewer
-		admin  = winnow.RoleAdmin
+		viewer  = winnow.RoleViewer
+		admin   = winnow.RoleAdmin
+		project = "/projects/{project}"
 	)
 	b := s.base
 	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts}
@@ -37,7 +38,7 @@ func (s *Server) routes() chi.Router {
 	label := &handlers.Label{Base: b, Labels: s.deps.Labels}
 
 	r := chi.NewRouter()
-	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes)
+	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes, middleware.GetHead)
 	r.Get("/healthz", healthz)
 	r.Get("/readyz", s.readyz)
 	r.Get("/metrics", s.metrics.handler().ServeHTTP)
@@ -55,7 +56,8 @@ func (s *Server) routes() chi.Router {
 	// Pages: everything below has a session.
 	r.Group(func(r chi.Router) {
 		r.Use(s.loadSession, recoverPanics(b), sameOrigin(b))
-		r.NotFound(b.Handle(notFound))
+		r.NotFound(b.NotFound)
+		r.MethodNotAllowed(s.methodNotAllowed)
 
 		r.Group(func(r chi.Router) {
 			r.Use(limitBody(maxForm))
@@ -75,55 +77,67 @@ func (s *Server) routes() chi.Router {
 			r.Get("/projects", b.SignedIn(projects.List))
 			r.Get("/projects/new", b.SignedIn(projects.New))
 
-			r.Route("/projects/{project}", func(r chi.Router) {
-				r.Get("/", b.InProject(viewer, projects.Page))
-				r.Get("/events", b.InProject(viewer, projects.Events))
-				r.Get("/settings", b.InProject(admin, projects.Settings))
-				r.Post("/settings", b.InProject(admin, projects.SaveSettings))
+			r.Get(project, b.InProject(viewer, projects.Page))
+			r.Get(project+"/events", b.InProject(viewer, projects.Events))
+			r.Get(project+"/settings", b.InProject(admin, projects.Settings))
+			r.Post(project+"/settings", b.InProject(admin, projects.SaveSettings))
 
-				r.Get("/images", b.InProject(viewer, images.Gallery))
-				r.Get("/images/{image}", b.InProject(viewer, images.Page))
-				r.Get("/images/{image}/{rendition}", b.InProject(viewer, images.Bytes))
+			r.Get(project+"/images", b.InProject(viewer, images.Gallery))
+			r.Get(project+"/images/{image}", b.InProject(viewer, images.Page))
+			r.Get(project+"/images/{image}/{rendition}", b.InProject(viewer, images.Bytes))
 
-				r.Get("/import", b.InProject(admin, imports.Form))
-				r.Get("/imports/{import}", b.InProject(admin, imports.Page))
-				r.Get("/imports/{import}/events", b.InProject(admin, imports.Events))
+			r.Get(project+"/import", b.InProject(admin, imports.Form))
+			r.Get(project+"/imports/{import}", b.InProject(admin, imports.Page))
+			r.Get(project+"/imports/{import}/events", b.InProject(admin, imports.Events))
 
-				r.Get("/people", b.InProject(admin, people.Page))
-				r.Post("/people/invites", b.InProject(admin, people.Invite))
-				r.Post("/people/invites/{invite}/revoke", b.InProject(admin, people.RevokeInvite))
-				r.Post("/people/members/{user}", b.InProject(admin, people.ChangeMember))
-				r.Post("/people/tokens", b.InProject(admin, people.CreateToken))
-				r.Post("/people/tokens/{token}/revoke", b.InProject(admin, people.RevokeToken))
+			r.Get(project+"/people", b.InProject(admin, people.Page))
+			r.Post(project+"/people/invites", b.InProject(admin, people.Invite))
+			r.Post(project+"/people/invites/{invite}/revoke", b.InProject(admin, people.RevokeInvite))
+			r.Post(project+"/people/members/{user}", b.InProject(admin, people.ChangeMember))
+			r.Post(project+"/people/tokens", b.InProject(admin, people.CreateToken))
+			r.Post(project+"/people/tokens/{token}/revoke", b.InProject(admin, people.RevokeToken))
 
-				r.Post("/rounds", b.InProject(admin, rounds.Start))
-				r.Get("/rounds/{number}", b.InProject(viewer, rounds.Page))
-				r.Get("/rounds/{number}/events", b.InProject(viewer, rounds.Events))
-				r.Post("/rounds/{number}/cancel", b.InProject(admin, rounds.Cancel))
-				r.Post("/rounds/{number}/retry", b.InProject(admin, rounds.Retry))
-				r.Post("/rounds/{number}/close", b.InProject(admin, rounds.Close))
+			r.Post(project+"/rounds", b.InProject(admin, rounds.Start))
+			r.Get(project+"/rounds/{number}", b.InProject(viewer, rounds.Page))
+			r.Get(project+"/rounds/{number}/events", b.InProject(viewer, rounds.Events))
+			r.Post(project+"/rounds/{number}/cancel", b.InProject(admin, rounds.Cancel))
+			r.Post(project+"/rounds/{number}/retry", b.InProject(admin, rounds.Retry))
+			r.Post(project+"/rounds/{number}/close", b.InProject(admin, rounds.Close))
 
-				annotate := func(f handlers.Func) http.HandlerFunc { return b.InProject(winnow.RoleAnnotator, f) }
-				r.Get("/label", annotate(label.Page))
-				r.Post("/label", annotate(label.Submit))
-				r.Get("/label/state", annotate(label.State))
-				r.Post("/label/claim", annotate(label.Claim))
-				r.Post("/label/decide", annotate(label.Decide))
-				r.Post("/label/undo", annotate(label.Undo))
-				r.Post("/label/renew", annotate(label.Renew))
-				r.Post("/label/release", annotate(label.Release))
-			})
+			annotate := func(f handlers.Func) http.HandlerFunc { return b.InProject(winnow.RoleAnnotator, f) }
+			r.Get(project+"/label", annotate(label.Page))
+			r.Post(project+"/label", annotate(label.Submit))
+			r.Get(project+"/label/state", annotate(label.State))
+			r.Post(project+"/label/claim", annotate(label.Claim))
+			r.Post(project+"/label/decide", annotate(label.Decide))
+			r.Post(project+"/label/undo", annotate(label.Undo))
+			r.Post(project+"/label/renew", annotate(label.Renew))
+			r.Post(project+"/label/release", annotate(label.Release))
 		})
 
 		// Uploads bound themselves.
 		r.Post("/projects", b.SignedIn(projects.Create))
-		r.Post("/projects/{project}/imports", b.InProject(admin, imports.Create))
+		r.Post(project+"/imports", b.InProject(admin, imports.Create))
 	})
 	return r
 }
 
-func notFound(http.ResponseWriter, *http.Request) error {
-	return winnow.Errorf(winnow.CodeNotFound, "This page does not exist. The link may be old, or mistyped.")
+// methodNotAllowed says which methods the address takes.
+func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	path := "/" + strings.Trim(r.URL.Path, "/")
+	takes := func(method string) bool { return s.router.Match(chi.NewRouteContext(), method, path) }
+	var allowed []string
+	if takes(http.MethodGet) {
+		allowed = append(allowed, http.MethodGet, http.MethodHead)
+	}
+	if takes(http.MethodPost) {
+		allowed = append(allowed, http.MethodPost)
+	}
+	if len(allowed) == 0 { // a method that nobody has heard of, at an address that is not ours
+		s.base.NotFound(w, r)
+		return
+	}
+	s.base.MethodNotAllowed(w, r, allowed)
 }
 
 // loadSession gives the request its session. When the store does not answer, that
