@@ -76,7 +76,7 @@ check-format:
 
 check-vet:
 	$(call step,go vet)
-	@go vet ./... && go vet -tags xla,onnx ./ml/backend
+	@go vet ./... && go vet -tags xla,onnx ./ml/...
 
 check-lint:
 	$(call step,staticcheck)
@@ -98,6 +98,8 @@ test-go:
 	@go test $(RACE) -short -p 2 -timeout 15m $$(go list ./... | grep -v '/e2e$$')
 	$(call step,numeric tests in full)
 	@go test -p 2 -timeout 15m $(NUMERIC)
+	$(if $(TAGS),$(call step,the same networks on ONNX Runtime$(comma) where its library is))
+	$(if $(TAGS),@go test -p 2 -timeout 15m -tags onnx -run 'ONNX|PyTorch|TestConvolution|TestDown|TestNorm' ./ml/backend ./ml/nn ./ml)
 
 test-browser: build
 	$(call step,browser tests)

@@ -30,10 +30,12 @@ func imageLen(size int) int { return (size + 1) * (size + 1) }
 // rowLen is the length of a row of an activation.
 func rowLen(n, size int) int { return (n + 1) * imageLen(size) }
 
-func (flat) layout(n, size int) layout {
+func (flat) constantWeights() bool { return false }
+
+func (flat) layout(n, channels, size int) layout {
 	m := rowLen(n, size)
 	return layout{
-		dims:    []int{inputChannels, m},
+		dims:    []int{channels, m},
 		offset:  imageLen(size),
 		channel: m, image: imageLen(size), row: size + 1, pixel: 1,
 	}
@@ -159,10 +161,7 @@ func (flat) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.N
 	o, c := d[0], d[3]
 	phases := split(x)
 	row := phases.size + 1
-	// w4 is [o, up, phase row, left, phase column, c]; up = 0 is the row above.
-	w4 := graph.Concatenate([]*graph.Node{graph.Zeros(g, shapes.Make(w.DType(), o, 1, 3, c)), w}, 1)
-	w4 = graph.Concatenate([]*graph.Node{graph.Zeros(g, shapes.Make(w.DType(), o, 4, 1, c)), w4}, 2)
-	w4 = graph.Reshape(w4, o, 2, 2, 2, 2, c)
+	w4 := fourByFour(w)
 	wf := graph.TransposeAllAxes(graph.Reverse(w4, 1, 3), 0, 1, 3, 2, 4, 5)
 	y := product(withMask(overPatches(graph.Reshape(wf, o, 16*c))), patches(phases, []int{0, -1, -row, -row - 1}))
 	ws := graph.Reshape(shortcut, o, c)
@@ -170,18 +169,44 @@ func (flat) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.N
 	s := graph.Concatenate([]*graph.Node{product(ws, phases.Node), maskRow(g, phases)}, 0)
 
 	return phases.with(y), phases.with(s), func(dy, ds *graph.Node) (dx, dw, dshortcut *graph.Node) {
-		cols := patches(phases.with(dy), []int{row + 1, row, 1, 0})
+		cols := downPatches(phases.with(dy))
 		wb := graph.Reshape(graph.TransposeAllAxes(w4, 2, 4, 5, 1, 3, 0), 4*c, 4*o)
 		dphases := product(overPatches(wb), cols)
 		dphases = graph.Add(dphases, product(graph.TransposeAllAxes(ws, 1, 0), ds))
 		dx = merge(dphases, x.n, x.size)
 
-		dw4 := graph.Slice(productT(cols, phases.Node), graph.AxisRange(1, 1+4*o))
-		dw4 = graph.TransposeAllAxes(graph.Reshape(dw4, 2, 2, o, 2, 2, c), 2, 0, 3, 1, 4, 5)
-		dw = graph.Slice(graph.Reshape(dw4, o, 4, 4, c), graph.AxisRange(), graph.AxisRange(1, 4), graph.AxisRange(1, 4))
-		dshortcut = graph.Slice(productT(ds, phases.Node), graph.AxisRange(), graph.AxisRange(0, c))
-		return dx, dw, graph.Reshape(dshortcut, o, 1, 1, c)
+		dw, dshortcut = downFromPatches(cols, phases, ds)
+		return dx, dw, dshortcut
 	}
+}
+
+// fourByFour gives a 3x3 kernel [o, 3, 3, c] a row and a column of zeros in front:
+// [o, up, phase row, left, phase column, c]; up = 0 is the row above.
+func fourByFour(w *graph.Node) *graph.Node {
+	d := w.Shape().Dimensions
+	zeros := func(rows, cols int) *graph.Node {
+		return graph.Zeros(w.Graph(), shapes.Make(w.DType(), d[0], rows, cols, d[3]))
+	}
+	w4 := graph.Concatenate([]*graph.Node{zeros(1, 3), w}, 1)
+	w4 = graph.Concatenate([]*graph.Node{zeros(4, 1), w4}, 2)
+	return graph.Reshape(w4, d[0], 2, 2, 2, 2, d[3])
+}
+
+// downPatches are the patches of the output's gradient, for down's backward pass.
+func downPatches(dy act) *graph.Node {
+	row := dy.size + 1
+	return patches(dy, []int{row + 1, row, 1, 0})
+}
+
+// downFromPatches gives the gradients by the weights of down, of the phases of its
+// input, the patches of the one output's gradient, and the other output's gradient.
+func downFromPatches(cols *graph.Node, phases act, ds *graph.Node) (dw, dshortcut *graph.Node) {
+	o, c := ds.Shape().Dimensions[0], phases.Shape().Dimensions[0]/4
+	dw4 := graph.Slice(productT(cols, phases.Node), graph.AxisRange(1, 1+4*o))
+	dw4 = graph.TransposeAllAxes(graph.Reshape(dw4, 2, 2, o, 2, 2, c), 2, 0, 3, 1, 4, 5)
+	dw = graph.Slice(graph.Reshape(dw4, o, 4, 4, c), graph.AxisRange(), graph.AxisRange(1, 4), graph.AxisRange(1, 4))
+	dshortcut = graph.Slice(productT(ds, phases.Node), graph.AxisRange(), graph.AxisRange(0, c))
+	return dw, graph.Reshape(dshortcut, o, 1, 1, c)
 }
 
 // norm works on the activation and its mask row as one matrix: its product with itself

@@ -25,8 +25,10 @@ func (a act) count() int { return a.n * a.size * a.size }
 // Each layer returns its output and a function that writes its backward pass: from
 // the gradient by the output to the gradients by the input and the weights.
 type form interface {
-	// layout says where the host puts the pixels of a batch.
-	layout(n, size int) layout
+	// layout says where the host puts the values of n images of so many channels.
+	layout(n, channels, size int) layout
+	// constantWeights says whether a scoring graph holds its weights as constants.
+	constantWeights() bool
 
 	stem(x act, w *graph.Node) (y act, back func(dy *graph.Node) (dw *graph.Node))
 	conv(x act, w *graph.Node) (y act, back func(dy *graph.Node) (dx, dw *graph.Node))
@@ -52,8 +54,16 @@ func (l layout) size() int {
 	return n
 }
 
+// formFor gives the form in which a backend is at its best.
 func formFor(be *backend.Backend) form {
-	return flat{}
+	switch be.Kind() {
+	case backend.ONNX:
+		return native{products: true, constants: true}
+	case backend.XLA:
+		return native{}
+	default:
+		return flat{}
+	}
 }
 
 // half is the size after a convolution of stride 2.

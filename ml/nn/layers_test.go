@@ -33,10 +33,10 @@ func (im image4) at(i, y, x, c int) *float64 {
 	return &im.v[((i*im.size+y)*im.size+x)*im.c+c]
 }
 
-// lay puts an activation into a form's layout, which is the input's with c channels.
+// lay puts an activation into a form's layout.
 func lay(f form, im image4) *tensors.Tensor {
-	l := f.layout(im.n, im.size)
-	dims, data := l.withChannels(im.c)
+	l := f.layout(im.n, im.c, im.size)
+	data := make([]float32, l.size())
 	for i := range im.n {
 		for y := range im.size {
 			for x := range im.size {
@@ -46,12 +46,12 @@ func lay(f form, im image4) *tensors.Tensor {
 			}
 		}
 	}
-	return tensors.FromFlatDataAndDimensions(data, dims...)
+	return tensors.FromFlatDataAndDimensions(data, l.dims...)
 }
 
 // unlay reads an activation back.
 func unlay(f form, t *tensors.Tensor, n, size, c int) image4 {
-	l := f.layout(n, size)
+	l := f.layout(n, c, size)
 	im := newImage4(n, size, c)
 	data := tensors.MustCopyFlatData[float32](t)
 	for i := range n {
@@ -64,13 +64,6 @@ func unlay(f form, t *tensors.Tensor, n, size, c int) image4 {
 		}
 	}
 	return im
-}
-
-// withChannels is the layout of an activation of c channels.
-func (l layout) withChannels(c int) (dims []int, data []float32) {
-	dims = append([]int(nil), l.dims...)
-	dims[0] = c
-	return dims, make([]float32, l.size()/inputChannels*c)
 }
 
 func randomWeights(rng *rand.Rand, dims ...int) ([]float64, *tensors.Tensor) {
@@ -162,10 +155,30 @@ func run(t *testing.T, be *backend.Backend, fn func([]*graph.Node) []*graph.Node
 // one image, one pixel.
 var shapesUnderTest = []struct{ n, size int }{{2, 6}, {3, 5}, {1, 4}, {2, 1}, {1, 2}, {2, 3}}
 
+// eachForm runs a test with each form on the pure-Go backend, and with each other
+// backend that is present in the form that it gets.
+func eachForm(t *testing.T, test func(t *testing.T, be *backend.Backend, f form)) {
+	be := openGo(t)
+	for name, f := range map[string]form{"flat": flat{}, "native": native{}, "products": native{products: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, be, f)
+		})
+	}
+	for _, be := range others(t) {
+		t.Run(be.Name(), func(t *testing.T) {
+			t.Parallel()
+			test(t, be, formFor(be))
+		})
+	}
+}
+
 func TestConvolution(t *testing.T) {
 	t.Parallel()
-	be := openGo(t)
-	f := formFor(be)
+	eachForm(t, testConvolution)
+}
+
+func testConvolution(t *testing.T, be *backend.Backend, f form) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const c, o = 3, 4
 	for _, s := range shapesUnderTest {
@@ -189,8 +202,10 @@ func TestConvolution(t *testing.T) {
 
 func TestDown(t *testing.T) {
 	t.Parallel()
-	be := openGo(t)
-	f := formFor(be)
+	eachForm(t, testDown)
+}
+
+func testDown(t *testing.T, be *backend.Backend, f form) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	const c, o = 3, 5
 	for _, s := range shapesUnderTest {
@@ -222,8 +237,10 @@ func TestDown(t *testing.T) {
 // with the textbook in float64.
 func TestNorm(t *testing.T) {
 	t.Parallel()
-	be := openGo(t)
-	f := formFor(be)
+	eachForm(t, testNorm)
+}
+
+func testNorm(t *testing.T, be *backend.Backend, f form) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	const c, o = 2, 3
 	for _, s := range shapesUnderTest {
@@ -386,7 +403,7 @@ func TestNetworkGradient(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tr.close()
-		l := tr.form.layout(c.Batch, c.Size)
+		l := tr.form.layout(c.Batch, inputChannels, c.Size)
 		data, oneHot := c.batch(l)
 		loss, err := tr.step(l, data, oneHot, rate)
 		if err != nil {

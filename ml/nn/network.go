@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -117,27 +118,37 @@ type scorer struct {
 	table  *normalizer
 	size   int // of images
 	exec   *graph.Exec
-	state  []*tensors.Tensor // weights, then statistics
+	state  []*tensors.Tensor // weights, then statistics; none when they are constants of the graph
 }
 
 func (n *Network) newScorer(be *backend.Backend, batch int) (*scorer, error) {
 	f := formFor(be)
-	s := &scorer{batch: batch, layout: f.layout(batch, n.InputSize), table: newNormalizer(n.Mean, n.Std), size: n.InputSize}
+	s := &scorer{batch: batch, layout: f.layout(batch, inputChannels, n.InputSize), table: newNormalizer(n.Mean, n.Std), size: n.InputSize}
 	weights, stats := architecture(n.Outputs, n.Width)
+	var state []*tensors.Tensor
 	for i, spec := range weights {
-		s.state = append(s.state, tensors.FromFlatDataAndDimensions(n.weights[i], spec.dims...))
+		state = append(state, tensors.FromFlatDataAndDimensions(n.weights[i], spec.dims...))
 	}
 	for i, spec := range stats {
-		s.state = append(s.state, tensors.FromFlatDataAndDimensions(n.stats[i], spec.dims...))
+		state = append(state, tensors.FromFlatDataAndDimensions(n.stats[i], spec.dims...))
+	}
+	if !f.constantWeights() {
+		s.state = state
 	}
 	var err error
 	s.exec, err = graph.NewExec(be.Compute(), func(in []*graph.Node) []*graph.Node {
 		p := &pass{form: f, weights: map[string]*graph.Node{}, stats: map[string]*graph.Node{}}
+		held := slices.Clip(in[:len(in)-1])
+		if f.constantWeights() {
+			for _, t := range state {
+				held = append(held, graph.ConstTensor(in[0].Graph(), t))
+			}
+		}
 		for i, spec := range weights {
-			p.weights[spec.name] = in[i]
+			p.weights[spec.name] = held[i]
 		}
 		for i, spec := range stats {
-			p.stats[spec.name] = in[len(weights)+i]
+			p.stats[spec.name] = held[len(weights)+i]
 		}
 		pooled := p.network(act{Node: in[len(in)-1], n: batch, size: n.InputSize})
 		return []*graph.Node{linear(pooled.Node, p.weights["linear.weight"], p.weights["linear.bias"]), pooled.Node}

@@ -105,12 +105,13 @@ func (c torchCase) batch(l layout) (data, oneHot []float32) {
 // start and compares every weight, statistic, logit and feature.
 func TestStepEqualsPyTorch(t *testing.T) {
 	t.Parallel()
-	be := openGo(t)
-	for _, c := range torchCases(t) {
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel()
-			compareWithTorch(t, be, c)
-		})
+	for _, be := range append(others(t), openGo(t)) {
+		for _, c := range torchCases(t) {
+			t.Run(be.Name()+"/"+c.Name, func(t *testing.T) {
+				t.Parallel()
+				compareWithTorch(t, be, c)
+			})
+		}
 	}
 }
 
@@ -127,7 +128,7 @@ func compareWithTorch(t *testing.T, be *backend.Backend, c torchCase) {
 		t.Fatal(err)
 	}
 	defer tr.close()
-	l := tr.form.layout(c.Batch, c.Size)
+	l := tr.form.layout(c.Batch, inputChannels, c.Size)
 	data, oneHot := c.batch(l)
 	for i, want := range c.Losses {
 		got, err := tr.step(l, data, oneHot, 0.05)

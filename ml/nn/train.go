@@ -51,7 +51,7 @@ func Train(ctx context.Context, be *backend.Backend, cfg Config, images Images, 
 				return nil, err
 			}
 			chosen := perm[from:min(from+cfg.Batch, n)]
-			l := t.form.layout(len(chosen), cfg.InputSize)
+			l := t.form.layout(len(chosen), inputChannels, cfg.InputSize)
 			data, oneHot := batch.buffers(l, len(chosen), cfg.Outputs)
 			for i, image := range chosen {
 				table.place(data, l, i, images.At(image), images.Size, draw(views, cfg.CropPad, cfg.Flip))

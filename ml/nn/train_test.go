@@ -25,6 +25,25 @@ func openGo(t testing.TB) *backend.Backend {
 	return be
 }
 
+// others opens the backends that are present besides the pure-Go one.
+func others(t testing.TB) []*backend.Backend {
+	t.Helper()
+	var open []*backend.Backend
+	for _, in := range backend.List() {
+		if !in.Present || in.Name == backend.Default {
+			continue
+		}
+		be, err := backend.Open(in.Name)
+		if err != nil { // a plugin without its device, for one
+			t.Logf("%s is left out: %v", in.Name, err)
+			continue
+		}
+		t.Cleanup(be.Close)
+		open = append(open, be)
+	}
+	return open
+}
+
 // noise draws images of noise.
 func noise(n, size int, seed uint64) Images {
 	rng := rand.New(rand.NewPCG(seed, 0))
