@@ -30,6 +30,9 @@ func (c *cli) newBackendCommand() *cobra.Command {
 				inUse := b.Name == c.cfg.Backend
 				listed = listed || inUse
 				what := b.Description
+				if b.Version != "" {
+					what += ", version " + b.Version
+				}
 				if !b.Present {
 					what += ". " + b.Remedy
 				}
@@ -47,8 +50,9 @@ func (c *cli) newBackendCommand() *cobra.Command {
 		Long: `Download what a backend needs: xla:cpu, xla:cuda or onnx.
 
 The program must have been built with the backend (-tags xla, -tags onnx). Where there
-is no network, name the library instead: --backend xla:/path/to/plugin.so, or
-ONNXRUNTIME_SHARED_LIBRARY_PATH.`,
+is no network, name the library instead: --backend xla:/path/to/plugin.so or
+onnx:/path/to/libonnxruntime.so, or set ONNXRUNTIME_SHARED_LIBRARY_PATH. The npm package
+onnxruntime-node holds one; docs/gpu.md has the steps.`,
 		Example: "  winnow backend install xla:cuda",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

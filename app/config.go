@@ -113,7 +113,7 @@ func (c *Config) options() []option {
 		},
 		{
 			group: optionsBackend, flag: "backend", env: "WINNOW_BACKEND",
-			help:  "what computes: go, xla:cpu, xla:cuda, xla:/path/to/plugin.so or onnx",
+			help:  "what computes: go, xla:cpu, xla:cuda, xla:/path/to/plugin.so, onnx or onnx:/path/to/libonnxruntime.so",
 			value: newValue(&c.Backend, "name", parseName, verbatim),
 		},
 		{

@@ -103,11 +103,13 @@ func openGo(string) (compute.Backend, error) { return gobackend.New("ops_sequent
 type Info struct {
 	Name        string
 	Description string
+	Version     string // of the library that computes, when it is a separate one and present
 	Present     bool
 	Remedy      string // how to get it; empty when present
 }
 
-// List says of each backend whether it could be opened here, without opening it.
+// List says of each backend whether it could be opened here. Only ONNX Runtime is
+// opened for that: its library may be there and of another machine's kind.
 func List() []Info {
 	list := []Info{{Name: Default, Description: "GoMLX, pure Go, on the CPU", Present: true}}
 	xla := xlaPlugins()
@@ -117,7 +119,8 @@ func List() []Info {
 	} {
 		list = append(list, Info{Name: "xla:" + p.plugin, Description: p.description, Present: slices.Contains(xla, p.plugin)})
 	}
-	list = append(list, Info{Name: "onnx", Description: "ONNX Runtime on the CPU or GPU", Present: onnxPresent()})
+	version, err := onnxVersion()
+	list = append(list, Info{Name: "onnx", Description: "ONNX Runtime on the CPU or GPU", Version: version, Present: err == nil})
 	for i := range list {
 		if in := &list[i]; !in.Present {
 			family, config, _ := strings.Cut(in.Name, ":")
@@ -126,6 +129,14 @@ func List() []Info {
 	}
 	return list
 }
+
+// onnxEnv is the variable that names ONNX Runtime's shared library.
+const onnxEnv = "ONNXRUNTIME_SHARED_LIBRARY_PATH"
+
+// onnxByHand says where else the library is to be had. The versions that the backend
+// was run with are in docs/gpu.md.
+const onnxByHand = "With npm: `npm pack onnxruntime-node@1.30.0 && tar xzf onnxruntime-node-1.30.0.tgz` " +
+	"gives package/bin/napi-v6/linux/x64/libonnxruntime.so.1 (linux/arm64 on Arm)."
 
 // remedy says how to get a backend that is not there.
 func remedy(kind Kind, config string) string {
@@ -137,9 +148,11 @@ func remedy(kind Kind, config string) string {
 	case kind == XLA:
 		return "Run `winnow backend install xla:" + config + "`, or name a plugin: xla:/path/to/plugin.so."
 	case kind == ONNX && !onnxBuilt:
-		return "This program was built without ONNX Runtime: build it with -tags onnx."
+		return "This program was built without ONNX Runtime: build it with -tags onnx (needs a C compiler)."
+	case kind == ONNX && config != "":
+		return "Check that the path is ONNX Runtime's libonnxruntime.so for this machine."
 	case kind == ONNX:
-		return "Run `winnow backend install onnx`, or set ONNXRUNTIME_SHARED_LIBRARY_PATH to libonnxruntime.so."
+		return "Run `winnow backend install onnx`, or set " + onnxEnv + " to the path of a libonnxruntime.so you have. " + onnxByHand
 	}
 	return ""
 }
@@ -176,6 +189,9 @@ func Install(ctx context.Context, name string, log io.Writer) error {
 			return nil
 		}
 		message := "The download of the backend " + name + " did not work. Check the network and try again."
+		if name == "onnx" {
+			message += " Or bring the library: set " + onnxEnv + " to the path of libonnxruntime.so from a release archive of ONNX Runtime. " + onnxByHand
+		}
 		if family == string(XLA) && !xlaBuilt || family == string(ONNX) && !onnxBuilt {
 			message = remedy(Kind(family), config)
 		}

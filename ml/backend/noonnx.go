@@ -13,5 +13,5 @@ const onnxBuilt = false
 var errNoONNX = errors.New("built without -tags onnx")
 
 func openONNX(string) (compute.Backend, error) { return nil, errNoONNX }
-func onnxPresent() bool                        { return false }
+func onnxVersion() (string, error)             { return "", errNoONNX }
 func installONNX(string) error                 { return errNoONNX }

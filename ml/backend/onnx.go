@@ -3,6 +3,8 @@
 package backend
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,27 +15,59 @@ import (
 
 const onnxBuilt = true
 
-func openONNX(config string) (compute.Backend, error) {
+// openONNX opens ONNX Runtime by its library's path, or by the one that is found. A
+// process loads one library: what is opened later uses it too, whatever its path.
+func openONNX(path string) (compute.Backend, error) {
+	if path == "" {
+		var err error
+		if path, err = onnxLibrary(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
 	onnxbackend.EnableAutoInstall(false)
-	return onnxbackend.New(config)
+	return onnxbackend.New(path)
 }
 
-// onnxPresent reports whether the shared library is where openONNX will look.
-func onnxPresent() bool {
-	path := os.Getenv("ONNXRUNTIME_SHARED_LIBRARY_PATH")
-	if path == "" {
-		dir, err := onnxruntime.GetInstallPath()
-		if err != nil {
-			return false
+// onnxLibrary finds the shared library: where onnxEnv says, or in the directory that
+// installONNX fills. The npm package calls it libonnxruntime.so.1.
+func onnxLibrary() (string, error) {
+	if path := os.Getenv(onnxEnv); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("%s: %w", onnxEnv, err)
 		}
-		name, err := onnxruntime.GetLibFilename()
-		if err != nil {
-			return false
-		}
-		path = filepath.Join(dir, name)
+		return filepath.Abs(path)
 	}
-	_, err := os.Stat(path)
-	return err == nil
+	dir, err := onnxruntime.GetInstallPath()
+	if err != nil {
+		return "", err
+	}
+	name, err := onnxruntime.GetLibFilename()
+	if err != nil {
+		return "", err
+	}
+	for _, path := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".1")} {
+		if _, err := os.Stat(path); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no %s in %s, and %s is not set", name, dir, onnxEnv)
+}
+
+// onnxVersion opens the library, if there is one, and returns its version; only so is
+// it known that it can be loaded.
+func onnxVersion() (string, error) {
+	be, err := safely(func() (compute.Backend, error) { return openONNX("") })
+	if err != nil {
+		return "", err
+	}
+	defer be.Finalize()
+	if be, ok := be.(interface{ Version() string }); ok {
+		return be.Version(), nil
+	}
+	return "", errors.New("the backend has no version")
 }
 
 func installONNX(string) error {
