@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -129,9 +130,65 @@ func TestAPILabels(t *testing.T) {
 		t.Errorf("CSV: %d lines, %v, %s", len(rows), err, got.header.Get("Content-Type"))
 	}
 	for query, status := range map[string]int{"?format=xml": 422, "?status=maybe": 422, "?split=all": 422, "?round=7": 404, "?round=x": 422} {
-		if got := c.call(base+query, token); got.status != status {
+		got := c.call(base+query, token)
+		if got.status != status {
 			t.Errorf("%q: status %d, want %d: %s", query, got.status, status, got.body)
 		}
+		checkProblem(t, query, got)
+	}
+}
+
+// checkProblem checks that an answer is problem JSON as all of the API's is, whoever
+// found the error.
+func checkProblem(t *testing.T, what string, got answer) {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.header.Get("Content-Type") != "application/problem+json" {
+		t.Errorf("%s: %s, %v: %s", what, got.header.Get("Content-Type"), err, got.body)
+		return
+	}
+	for name := range p {
+		if !slices.Contains([]string{"type", "title", "status", "detail", "code", "field"}, name) {
+			t.Errorf("%s: the member %q is not one of ours", what, name)
+		}
+	}
+	if p["code"] == "" || p["code"] == nil || p["detail"] == "" || p["status"] != float64(got.status) {
+		t.Errorf("%s: %s", what, got.body)
+	}
+}
+
+func TestAPIProblemsAreOfOneKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c, token := w.anonymous(t), w.token(t, w.people["viewer"], time.Hour)
+	base := fmt.Sprintf("/api/v1/projects/%d", w.project.ID)
+	for path, want := range map[string]struct {
+		status int
+		code   winnow.Code
+		field  string
+	}{
+		base + "/rounds?limit=0":            {422, winnow.CodeInvalid, "limit"},
+		base + "/rounds?limit=x":            {422, winnow.CodeInvalid, "limit"},
+		base + "/rounds?after=x":            {422, winnow.CodeInvalid, "after"},
+		base + "/rounds/x":                  {422, winnow.CodeInvalid, "number"},
+		base + "/rounds/77":                 {404, winnow.CodeNotFound, ""},
+		"/api/v1/projects/x":                {422, winnow.CodeInvalid, "id"},
+		"/api/v1/projects/0":                {422, winnow.CodeInvalid, "id"},
+		"/api/v1/nowhere":                   {404, winnow.CodeNotFound, ""},
+		base + "/labels?split=x&format=pdf": {422, winnow.CodeInvalid, "format"},
+	} {
+		got := c.call(path, token)
+		checkProblem(t, path, got)
+		var p struct {
+			Code  winnow.Code
+			Field string
+		}
+		if err := json.Unmarshal([]byte(got.body), &p); err != nil || got.status != want.status || p.Code != want.code || p.Field != want.field {
+			t.Errorf("%s: status %d, want %v: %s", path, got.status, want, got.body)
+		}
+	}
+	if doc := c.get("/api/openapi.json").body; strings.Contains(doc, "ErrorModel") || strings.Count(doc, "#/components/schemas/Problem") < 4 {
+		t.Error("the document does not describe the problems that are sent")
 	}
 }
 

@@ -46,6 +46,7 @@ func Mount(r chi.Router, store Store, log *slog.Logger) {
 	config.DocsPath = ""    // ours needs no other site
 	config.SchemasPath = "" // they are in the document
 	config.CreateHooks = nil
+	config.Transformers = []huma.Transformer{unify}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		tokenScheme: {Type: "http", Scheme: "bearer", Description: "A project's API token."},
 	}
@@ -53,6 +54,7 @@ func Mount(r chi.Router, store Store, log *slog.Logger) {
 	s.api = humachi.New(r, config)
 	s.api.UseMiddleware(s.authenticate)
 	s.register()
+	delete(s.api.OpenAPI().Components.Schemas.Map(), "ErrorModel") // the library's own, which nobody gets to see
 	r.Get("/api", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, docsPath, http.StatusFound) })
 	mountDocs(r)
 }
@@ -115,6 +117,47 @@ func (s *service) problem(ctx context.Context, err error) *problem {
 		s.log.ErrorContext(ctx, "api request failed", "code", string(p.Code), "error", err)
 	}
 	return p
+}
+
+// unify gives the errors that the library finds by itself, such as a number that is
+// none, the form of all others.
+func unify(_ huma.Context, _ string, v any) (any, error) {
+	m, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	p := &problem{handlers.Problem{
+		Type: "about:blank", Title: http.StatusText(m.Status), Status: m.Status, Detail: m.Detail, Code: codeOf(m.Status),
+	}}
+	var found []string
+	for _, e := range m.Errors {
+		_, field, _ := strings.Cut(e.Location, ".") // "query.limit"
+		if p.Field == "" {
+			p.Field = field
+		}
+		if field != "" {
+			field += ": "
+		}
+		found = append(found, field+e.Message)
+	}
+	if len(found) > 0 {
+		p.Detail = strings.Join(found, "; ")
+	}
+	return p, nil
+}
+
+// codeOf is the code of a status that the library chose.
+func codeOf(status int) winnow.Code {
+	switch status {
+	case http.StatusRequestEntityTooLarge:
+		return winnow.CodeTooLarge
+	case http.StatusNotAcceptable, http.StatusUnsupportedMediaType:
+		return winnow.CodeUnsupported
+	}
+	if status >= 500 {
+		return winnow.CodeInternal
+	}
+	return winnow.CodeInvalid
 }
 
 // problem is an error of an operation, in the form that huma writes.

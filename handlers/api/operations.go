@@ -8,30 +8,38 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"winnow"
+	"winnow/handlers"
 )
 
 func (s *service) register() {
 	secured := []map[string][]string{{tokenScheme: {}}}
+	schemas := s.api.OpenAPI().Components.Schemas
+	failure := &huma.Response{Description: "A problem (RFC 9457).", Content: map[string]*huma.MediaType{
+		"application/problem+json": {Schema: schemas.Schema(typeOf[handlers.Problem](), true, "Problem")},
+	}}
 	huma.Register(s.api, huma.Operation{
 		OperationID: "get-project", Method: http.MethodGet, Path: "/api/v1/projects/{id}", Security: secured, Tags: []string{"Project"},
-		Summary: "A project, its classes and where its pool stands",
+		Summary:   "A project, its classes and where its pool stands",
+		Responses: map[string]*huma.Response{"default": failure},
 	}, handle(s, s.project))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "list-rounds", Method: http.MethodGet, Path: "/api/v1/projects/{id}/rounds", Security: secured, Tags: []string{"Rounds"},
-		Summary: "Rounds, newest first",
+		Summary:   "Rounds, newest first",
+		Responses: map[string]*huma.Response{"default": failure},
 	}, handle(s, s.rounds))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "get-round", Method: http.MethodGet, Path: "/api/v1/projects/{id}/rounds/{number}", Security: secured, Tags: []string{"Rounds"},
-		Summary: "A round with its counts, precision, accuracy and k",
+		Summary:   "A round with its counts, precision, accuracy and k",
+		Responses: map[string]*huma.Response{"default": failure},
 	}, handle(s, s.round))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "export-labels", Method: http.MethodGet, Path: "/api/v1/projects/{id}/labels", Security: secured, Tags: []string{"Labels"},
 		Summary:     "Labels as JSON Lines or CSV, streamed",
 		Description: "One row an image, in the order of their ids. Known, unknown, skip, unreadable and unlabeled stay apart. Without filters: every decided image of the pool.",
-		Responses: map[string]*huma.Response{"200": {
+		Responses: map[string]*huma.Response{"default": failure, "200": {
 			Description: "The rows.",
 			Content: map[string]*huma.MediaType{
-				"application/jsonl": {Schema: s.api.OpenAPI().Components.Schemas.Schema(typeOf[winnow.LabelRecord](), true, "LabelRecord")},
+				"application/jsonl": {Schema: schemas.Schema(typeOf[winnow.LabelRecord](), true, "LabelRecord")},
 				"text/csv":          {Schema: &huma.Schema{Type: huma.TypeString}},
 			},
 		}},
