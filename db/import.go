@@ -26,7 +26,7 @@ func (s *Store) CreateImport(ctx context.Context, by winnow.UserID, imp winnow.I
 	err := s.tx(ctx, func(tx pgx.Tx) (err error) {
 		id, err = value[winnow.ImportID](ctx, tx, `
 			INSERT INTO imports (project_id, source, split, labeled, state, total, started_by, started_at, heartbeat_at)
-			VALUES (@project, @source, @split, @labeled, 'running', @total, nullif(@by::bigint, 0), @now, @now)
+			VALUES (@project, @source, @split, @labeled, 'running', @total, nullif(@by::bigint, 0), @now, now())
 			RETURNING id`,
 			pgx.NamedArgs{
 				"project": imp.ProjectID, "source": imp.Source, "split": imp.Split, "labeled": imp.Labeled,
@@ -67,7 +67,7 @@ func (s *Store) saveImport(ctx context.Context, imp *winnow.Import, state winnow
 		tag, err := tx.Exec(ctx, `
 			UPDATE imports
 			SET state = @state, total = @total, done = @done, added = @added, duplicates = @duplicates, failed = @failed,
-			    problems = @problems, heartbeat_at = @now,
+			    problems = @problems, heartbeat_at = now(),
 			    finished_at = CASE WHEN @state = 'running' THEN NULL ELSE @now::timestamptz END
 			WHERE id = @id AND project_id = @project AND state = 'running'`,
 			pgx.NamedArgs{
@@ -123,9 +123,9 @@ func (s *Store) InterruptDeadImports(ctx context.Context, olderThan time.Duratio
 			return n, row.Scan(&n.Project, &n.Import)
 		}, `
 			UPDATE imports SET state = 'interrupted', finished_at = heartbeat_at
-			WHERE state = 'running' AND heartbeat_at < @before
+			WHERE state = 'running' AND heartbeat_at < now() - @silence::interval
 			RETURNING project_id, id`,
-			pgx.NamedArgs{"before": s.now().Add(-olderThan)})
+			pgx.NamedArgs{"silence": olderThan})
 		if err != nil {
 			return err
 		}

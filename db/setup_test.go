@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -97,6 +98,17 @@ func (b *bench) drain(user winnow.UserID, decide func(i int) winnow.Verdict) win
 			return round
 		}
 		round = b.decide(user, decision(items[0].ID, decide(i), 0, rand.Text())).Round
+	}
+}
+
+// silence makes every heartbeat as old as if nothing had been heard for d. The
+// database's clock, which judges them, cannot be moved.
+func (b *bench) silence(d time.Duration) {
+	b.t.Helper()
+	for _, table := range []string{"rounds", "imports"} {
+		if _, err := b.Pool().Exec(b.t.Context(), `UPDATE `+table+` SET heartbeat_at = heartbeat_at - $1::interval`, d); err != nil {
+			b.t.Fatal(err)
+		}
 	}
 }
 

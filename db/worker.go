@@ -12,6 +12,9 @@ import (
 
 // The worker's writes carry the attempt that it works for. When its round has been
 // taken over, cancelled or retried meanwhile, they change nothing and say so.
+//
+// Heartbeats are written and judged by the database's clock: a worker whose own clock
+// is wrong must neither lose its rounds nor take those of others.
 
 // maxTakeovers is how many workers may vanish over one round before it fails: a
 // round that kills its worker must not do so for ever.
@@ -24,7 +27,7 @@ func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, 
 	err := s.tx(ctx, func(tx pgx.Tx) (err error) {
 		round, err = one(ctx, tx, scanRound, `
 			UPDATE rounds r
-			SET state = 'training', backend = @backend, started_at = @now, heartbeat_at = @now, progress = '{}',
+			SET state = 'training', backend = @backend, started_at = @now, heartbeat_at = now(), progress = '{}',
 			    label_version = coalesce((SELECT max(e.id) FROM label_events e WHERE e.project_id = r.project_id), 0)
 			WHERE r.id = @id AND r.attempt = @attempt AND r.state = 'queued'
 			RETURNING `+roundColumns,
@@ -60,10 +63,10 @@ func (s *Store) RoundProgress(ctx context.Context, id winnow.RoundID, attempt in
 	}
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		project, err := value[winnow.ProjectID](ctx, tx, `
-			UPDATE rounds SET state = @state, progress = @progress, heartbeat_at = @now
+			UPDATE rounds SET state = @state, progress = @progress, heartbeat_at = now()
 			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
 			RETURNING project_id`,
-			pgx.NamedArgs{"id": id, "attempt": attempt, "state": state, "progress": p, "now": s.now()})
+			pgx.NamedArgs{"id": id, "attempt": attempt, "state": state, "progress": p})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return s.fenced(ctx, tx, id)
 		}
@@ -216,12 +219,12 @@ func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration)
 		rounds, err := collect(ctx, tx, scanRound, `
 			WITH stale AS (
 				SELECT id FROM rounds
-				WHERE state IN ('training', 'scoring') AND heartbeat_at < @before
-				   OR state = 'queued' AND created_at < @before AND NOT EXISTS (
+				WHERE state IN ('training', 'scoring') AND heartbeat_at < now() - @silence::interval
+				   OR state = 'queued' AND created_at < now() - @silence::interval AND NOT EXISTS (
 				       SELECT FROM river_job j
 				       WHERE j.kind = 'round'
 				         AND (j.state IN ('available', 'pending', 'retryable', 'scheduled')
-				              OR j.state = 'running' AND j.attempted_at >= @before)
+				              OR j.state = 'running' AND j.attempted_at >= now() - @silence::interval)
 				         AND j.args @> jsonb_build_object('round', rounds.id, 'attempt', rounds.attempt))
 				ORDER BY id
 				LIMIT 100
@@ -236,7 +239,7 @@ func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration)
 			WHERE r.id = stale.id
 			RETURNING `+roundColumns,
 			pgx.NamedArgs{
-				"before": s.now().Add(-olderThan), "now": s.now(), "max": maxTakeovers,
+				"silence": olderThan, "now": s.now(), "max": maxTakeovers,
 				"message": "Every worker that took this round stopped before it was done. Look at their logs (memory?), then retry.",
 			})
 		if err != nil {
