@@ -60,6 +60,9 @@ func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f winnow.I
 	if err != nil {
 		return nil, "", err
 	}
+	if f.Class != nil && f.Verdict != "" && f.Verdict != string(winnow.VerdictKnown) {
+		return nil, "", nil // only what is known has a class: no need to look through all of that
+	}
 	// Only the conditions asked for are in the statement, so that each combination
 	// can walk the index that fits it.
 	from, where := "images i", ""

@@ -69,6 +69,7 @@ func TestImagesReadsLittleMoreThanItShows(t *testing.T) {
 		{Verdict: winnow.Unlabeled},
 		{Verdict: "unreadable"},
 		{Class: new(int)},
+		{Verdict: "unknown", Class: new(int)},
 		{Split: winnow.SplitPool, Verdict: winnow.Unlabeled},
 		{Split: winnow.SplitTest, Verdict: winnow.Unlabeled},
 		{Split: winnow.SplitTest, Verdict: "known"},
