@@ -203,6 +203,9 @@ func (s *studio) shootHere(name string) {
 		if broken := eval[[]string](b, `[...document.images].filter(i => i.src && i.naturalWidth === 0).map(i => i.src)`); len(broken) > 0 {
 			t.Errorf("%s: images do not load: %v", name, broken)
 		}
+		if cut := eval[[]string](b, `[...document.querySelectorAll(".tabs a, .chart text")].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)`); len(cut) > 0 {
+			t.Errorf("%s: cut off on a screen of %d: %v", name, width, cut)
+		}
 		if s.out == "" {
 			continue
 		}

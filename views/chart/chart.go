@@ -18,7 +18,7 @@ const (
 	width  = 480.0
 	height = 248.0
 	left   = 40.0
-	right  = 84.0
+	right  = 112.0
 	top    = 12.0
 	bottom = 36.0
 )

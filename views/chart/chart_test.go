@@ -8,6 +8,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,6 +23,22 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func interval(round, known, n int) chart.Point {
 	low, high := chart.Wilson(known, n)
 	return chart.Point{Round: round, Value: float64(known) / float64(n), Band: true, Low: low, High: high}
+}
+
+// rightmost is about where the text that begins furthest right ends, in the larger
+// letters of small screens.
+func rightmost(t *testing.T, svg string) float64 {
+	t.Helper()
+	const letter = 15 * .57
+	most := 0.0
+	for _, m := range regexp.MustCompile(`<text[^>]* x="([0-9.]+)"[^>]* text-anchor="start">([^<]*)<`).FindAllStringSubmatch(svg, -1) {
+		x, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, x+letter*float64(len(m[2])))
+	}
+	return most
 }
 
 func TestCharts(t *testing.T) {
@@ -53,6 +71,9 @@ func TestCharts(t *testing.T) {
 			wellFormed(t, svg)
 			if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 				t.Errorf("a coordinate is not a number: %s", svg)
+			}
+			if x := rightmost(t, svg); x > 480 {
+				t.Errorf("a label reaches to %.0f of 480: it is cut off", x)
 			}
 			if strings.Contains(svg, "style=") {
 				t.Error("style attributes are forbidden by the content security policy")
