@@ -38,6 +38,8 @@ type LabelRound struct {
 	State  string `json:"state"`
 	Total  int    `json:"total"`
 	Done   int    `json:"done"`
+	// Fixed says why no answer can be taken back any more; "" while they can.
+	Fixed string `json:"fixed,omitempty"`
 }
 
 // LabelItem is an image to label, without its scores: they would anchor people.
@@ -65,6 +67,14 @@ type LabelWait struct {
 	Href     string   `json:"href,omitempty"`
 }
 
+// fixed is why the answers of the page stand, "" while they can be taken back.
+func (p *LabelProps) fixed() string {
+	if p.Round == nil {
+		return ""
+	}
+	return p.Round.Fixed
+}
+
 // Left is how many images of the round nobody has decided.
 func (r *LabelRound) Left() int { return r.Total - r.Done }
 
@@ -75,6 +85,14 @@ type answer struct {
 	Key    string
 	Colour string
 	Kind   string // class, unknown, skip or unreadable
+}
+
+// Short is its name where there is little room.
+func (a answer) Short() string {
+	if a.Kind == "unknown" {
+		return "Unknown"
+	}
+	return a.Name
 }
 
 var (

@@ -155,6 +155,7 @@ class LabelPage {
   // undo takes a decision back and shows its image again.
   undo(record) {
     if (!record) return this.say("Nothing to undo.");
+    if (this.round?.fixed) return this.notice(this.round.fixed);
     this.strip.remove(record);
     this.outbox.add({ key: newKey(), kind: "undo", item: record.item.id, view: viewOf(record.item), of: record.key });
     this.answered.delete(record.item.id);
@@ -352,7 +353,10 @@ class LabelPage {
     const bar = $("label-bar");
     bar.max = Math.max(1, total);
     bar.value = total - left;
-    $("label-undo").disabled = this.strip.records.length === 0;
+    const fixed = this.round?.fixed ?? "";
+    $("label-undo").disabled = this.strip.records.length === 0 || fixed !== "";
+    $("label-undo").title = fixed;
+    this.strip.lock(fixed);
     this.showLink();
   }
 
@@ -422,12 +426,12 @@ class LabelPage {
     this.canvas.style.setProperty("--zoom-y", `${((event.clientY - box.top) / box.height) * 100}%`);
   }
 
-  // labelOf returns the name of an answer and a copy of its mark, the coloured
+  // labelOf returns the name of an answer, whole and short, and a copy of its mark, the coloured
   // shape on its button.
   labelOf(verdict, index) {
     const button = this.buttons.get(verdict === "known" ? `known:${index}` : verdict);
     const mark = button?.querySelector("svg")?.cloneNode(true) ?? "";
-    return { name: button?.dataset.name ?? verdict, mark };
+    return { name: button?.dataset.name ?? verdict, short: button?.dataset.short ?? verdict, mark };
   }
 
   filterable() {

@@ -3,6 +3,7 @@
 const SLOTS = 10;
 
 export class Strip {
+  locked = "";
   records = []; // oldest first: {item, verdict, class, key}
 
   constructor(list, labels, onReopen) {
@@ -27,6 +28,13 @@ export class Strip {
     this.render();
   }
 
+  // lock says why no decision can be taken back any more, "" when they can.
+  lock(reason) {
+    if (this.locked === reason) return;
+    this.locked = reason;
+    for (const record of this.records) this.#mark(record);
+  }
+
   // reset takes the server's view, newest first, and plays on it what is still on
   // its way there.
   reset(recent, pending) {
@@ -47,23 +55,36 @@ export class Strip {
 
   #node(record) {
     record.node ??= this.#build(record);
+    this.#mark(record);
     return record.node;
   }
 
+  // #mark says on the button of a decision what a click does.
+  #mark({ node, name }) {
+    const button = node?.firstElementChild;
+    if (!button) return;
+    button.disabled = this.locked !== "";
+    button.title = this.locked ? `${name}. ${this.locked}` : `${name}: click to answer again`;
+    button.setAttribute("aria-label", this.locked ? name : `${name}. Answer again`);
+  }
+
   #build(record) {
-    const { name, mark } = this.labels(record.verdict, record.class);
+    const { name, short, mark } = this.labels(record.verdict, record.class);
     const node = document.createElement("li");
     const button = document.createElement("button");
     button.type = "button";
     button.className = "label-past";
-    button.title = `${name}: click to answer again`;
-    button.setAttribute("aria-label", `${name}. Answer again`);
+    record.name = name;
     const image = new Image();
     image.alt = "";
     image.src = record.item.thumb;
+    const corner = document.createElement("span");
+    corner.className = "label-past-mark";
+    corner.append(mark);
     const caption = document.createElement("span");
-    caption.append(mark, name);
-    button.append(image, caption);
+    caption.className = "label-past-name";
+    caption.append(short);
+    button.append(image, corner, caption);
     button.addEventListener("click", () => this.onReopen(record));
     node.append(button);
     return node;
