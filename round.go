@@ -66,6 +66,14 @@ func (c ItemCounts) Precision() (p float64, ok bool) {
 	return float64(c.Known) / float64(n), true
 }
 
+// RoundFigures are what a round adds to its project's charts.
+type RoundFigures struct {
+	Number       int
+	Counts       ItemCounts
+	TestAccuracy *float64 // nil without test images, or before there is one
+	TestImages   int
+}
+
 // Progress is what a working round shows of itself.
 type Progress struct {
 	Stage       string        `json:"stage,omitempty"`   // loading, training, scoring, querying, saving

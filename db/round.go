@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -71,6 +72,24 @@ func (s *Store) Rounds(ctx context.Context, project winnow.ProjectID, page winno
 	}
 	rounds, next := cut(w, rounds, func(r *winnow.Round) int64 { return int64(r.Number) })
 	return rounds, next, nil
+}
+
+// RoundHistory returns the figures of a project's newest n rounds, oldest first.
+func (s *Store) RoundHistory(ctx context.Context, project winnow.ProjectID, n int) ([]winnow.RoundFigures, error) {
+	history, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (f winnow.RoundFigures, err error) {
+		c := &f.Counts
+		err = row.Scan(&f.Number, &f.TestAccuracy, &f.TestImages, &c.Total, &c.Known, &c.Unknown, &c.Skipped, &c.Unreadable)
+		return f, err
+	}, `
+		SELECT number, (metrics ->> 'test_accuracy')::float8, coalesce((metrics ->> 'test_images')::int, 0),
+		       item_count, known_count, unknown_count, skipped_count, unreadable_count
+		FROM rounds
+		WHERE project_id = @project
+		ORDER BY number DESC
+		LIMIT @limit`,
+		pgx.NamedArgs{"project": project, "limit": min(max(n, 0), maxPage)})
+	slices.Reverse(history)
+	return history, wrap(err, "read history of project %d", project)
 }
 
 // StartRound queues the project's next round and its job. CodeConflict if a round is

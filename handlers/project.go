@@ -19,6 +19,7 @@ type ProjectStore interface {
 	CreateProject(ctx context.Context, by winnow.UserID, p *winnow.Project) (winnow.ProjectID, error)
 	UpdateProject(ctx context.Context, by winnow.UserID, p *winnow.Project) error
 	Rounds(ctx context.Context, project winnow.ProjectID, page winnow.Page) ([]*winnow.Round, string, error)
+	RoundHistory(ctx context.Context, project winnow.ProjectID, n int) ([]winnow.RoundFigures, error)
 	Imports(ctx context.Context, project winnow.ProjectID, page winnow.Page) ([]winnow.Import, string, error)
 }
 
@@ -32,6 +33,7 @@ type Projects struct {
 const (
 	projectsPerPage = 50
 	roundsPerPage   = 100
+	roundsInCharts  = 400 // more would not be told apart
 	recentImports   = 3
 )
 
@@ -119,8 +121,20 @@ func (h *Projects) create(r *http.Request, form url.Values, fields *views.Projec
 
 // Page shows what a project's labels bought.
 func (h *Projects) Page(w http.ResponseWriter, r *http.Request) error {
-	props, err := h.pageProps(r.Context(), scopeOf(r.Context()).Project, r.URL.Query().Get("after"))
+	props, older, err := h.pageProps(r.Context(), scopeOf(r.Context()).Project)
 	if err != nil {
+		return err
+	}
+	props.Table = props.Rounds
+	if after := r.URL.Query().Get("after"); after != "" {
+		if props.Table, older, err = h.Store.Rounds(r.Context(), props.Project.ID, winnow.Page{After: after, Limit: roundsPerPage}); err != nil {
+			return err
+		}
+	}
+	if older != "" {
+		props.Older = views.ProjectURL(props.Project.ID, "?after="+url.QueryEscape(older))
+	}
+	if props.History, err = h.Store.RoundHistory(r.Context(), props.Project.ID, roundsInCharts); err != nil {
 		return err
 	}
 	props.Page = h.projectPage(r, "Overview", views.TabOverview)
@@ -128,23 +142,20 @@ func (h *Projects) Page(w http.ResponseWriter, r *http.Request) error {
 	return render(w, r, http.StatusOK, views.Project(props))
 }
 
-func (h *Projects) pageProps(ctx context.Context, project *winnow.Project, after string) (views.ProjectProps, error) {
-	rounds, older, err := h.Store.Rounds(ctx, project.ID, winnow.Page{After: after, Limit: roundsPerPage})
+// pageProps reads what the page and its live part have in common; older is the
+// cursor of the rounds before those.
+func (h *Projects) pageProps(ctx context.Context, project *winnow.Project) (props views.ProjectProps, older string, err error) {
+	rounds, older, err := h.Store.Rounds(ctx, project.ID, winnow.Page{Limit: roundsPerPage})
 	if err != nil {
-		return views.ProjectProps{}, err
+		return views.ProjectProps{}, "", err
 	}
 	imports, _, err := h.Store.Imports(ctx, project.ID, winnow.Page{Limit: recentImports})
 	if err != nil {
-		return views.ProjectProps{}, err
+		return views.ProjectProps{}, "", err
 	}
-	props := views.ProjectProps{Project: project, Rounds: rounds, Imports: imports}
-	if older != "" {
-		props.Older = views.ProjectURL(project.ID, "?after="+url.QueryEscape(older))
-	}
-	if after == "" {
-		props.Live = views.ProjectURL(project.ID, "/events?at="+url.QueryEscape(standing(rounds)))
-	}
-	return props, nil
+	props = views.ProjectProps{Project: project, Rounds: rounds, Imports: imports}
+	props.Live = views.ProjectURL(project.ID, "/events?at="+url.QueryEscape(standing(rounds)))
+	return props, older, nil
 }
 
 // standing names the newest round and its state: when it changes, more of the page
@@ -166,7 +177,7 @@ func (h *Projects) Events(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return eventReload, nil, err
 		}
-		props, err := h.pageProps(ctx, project, "")
+		props, _, err := h.pageProps(ctx, project)
 		if err != nil {
 			return eventReload, nil, err
 		}

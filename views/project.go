@@ -12,10 +12,12 @@ import (
 type ProjectProps struct {
 	Page
 	Project *winnow.Project
-	Rounds  []*winnow.Round // newest first
-	Imports []winnow.Import // newest first
-	Older   string          // address of older rounds
-	Live    string          // address of the event stream
+	Table   []*winnow.Round       // the page of rounds that the table shows, newest first
+	Rounds  []*winnow.Round       // the newest, newest first
+	History []winnow.RoundFigures // for the charts, oldest first
+	Imports []winnow.Import       // newest first
+	Older   string                // address of older rounds
+	Live    string                // address of the event stream
 }
 
 func (p ProjectProps) latest() *winnow.Round {
@@ -45,18 +47,18 @@ func (p ProjectProps) admin() bool { return p.Page.Project.Role.Allows(winnow.Ro
 
 func (p ProjectProps) annotator() bool { return p.Page.Project.Role.Allows(winnow.RoleAnnotator) }
 
-// oldestFirst returns the rounds in the order of charts.
-func (p ProjectProps) oldestFirst() []*winnow.Round {
-	out := make([]*winnow.Round, 0, len(p.Rounds))
-	for i := len(p.Rounds) - 1; i >= 0; i-- {
-		out = append(out, p.Rounds[i])
+// historyWords say so when the charts do not show every round.
+func (p ProjectProps) historyWords() string {
+	if len(p.History) == 0 || p.History[0].Number == 0 {
+		return ""
 	}
-	return out
+	last := p.History[len(p.History)-1].Number
+	return fmt.Sprintf("The charts show the newest %s of %s rounds, from round %s on.", Count(len(p.History)), Count(last+1), Count(p.History[0].Number))
 }
 
 func (p ProjectProps) precisionChart() (string, bool) {
 	var points []chart.Point
-	for _, r := range p.oldestFirst() {
+	for _, r := range p.History {
 		v, ok := r.Counts.Precision()
 		if !ok {
 			continue
@@ -69,23 +71,22 @@ func (p ProjectProps) precisionChart() (string, bool) {
 
 func (p ProjectProps) accuracyChart() (string, bool) {
 	var points []chart.Point
-	for _, r := range p.oldestFirst() {
-		if a := r.Metrics.TestAccuracy; a != nil {
-			low, high := accuracyInterval(r)
-			points = append(points, chart.Point{Round: r.Number, Value: *a, Band: r.Metrics.TestImages > 0, Low: low, High: high})
+	for _, r := range p.History {
+		if a := r.TestAccuracy; a != nil {
+			low, high := accuracyInterval(*a, r.TestImages)
+			points = append(points, chart.Point{Round: r.Number, Value: *a, Band: r.TestImages > 0, Low: low, High: high})
 		}
 	}
 	return chart.Accuracy(points), len(points) > 0
 }
 
-func accuracyInterval(r *winnow.Round) (low, high float64) {
-	n := r.Metrics.TestImages
-	return chart.Wilson(int(*r.Metrics.TestAccuracy*float64(n)+.5), n)
+func accuracyInterval(accuracy float64, n int) (low, high float64) {
+	return chart.Wilson(int(accuracy*float64(n)+.5), n)
 }
 
 func (p ProjectProps) outcomesChart() (string, bool) {
 	var rounds []chart.Outcome
-	for _, r := range p.oldestFirst() {
+	for _, r := range p.History {
 		if c := r.Counts; c.Done() > 0 {
 			rounds = append(rounds, chart.Outcome{Round: r.Number, Known: c.Known, Unknown: c.Unknown, Skipped: c.Skipped, Unreadable: c.Unreadable})
 		}

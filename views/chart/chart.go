@@ -23,6 +23,10 @@ const (
 	bottom = 36.0
 )
 
+// manyPlaces is how many rounds stop being told apart one by one: beyond it there
+// are no dots, and the text beside the chart tells its ends only.
+const manyPlaces = 60
+
 // Point is a figure of one round. Low and High bound its interval when Band is set.
 type Point struct {
 	Round     int
@@ -104,6 +108,9 @@ func (c *canvas) line(class string, values []float64) {
 }
 
 func (c *canvas) dots(values []float64) {
+	if len(values) > manyPlaces {
+		return
+	}
 	for i, v := range values {
 		c.add(`<circle class="dot" cx="%s" cy="%s" r="4.5"/>`, f(c.x(i)), f(c.y(v)))
 	}
@@ -201,8 +208,11 @@ func (o Outcome) total() int { return o.Known + o.Unknown + o.Skipped + o.Unread
 func Outcomes(rounds []Outcome) string {
 	most := 1
 	var said []string
-	for _, o := range rounds {
+	for i, o := range rounds {
 		most = max(most, o.total())
+		if i > 0 && i < len(rounds)-1 && len(rounds) > manyPlaces {
+			continue
+		}
 		said = append(said, fmt.Sprintf("round %d: %d known, %d unknown, %d skipped, %d unreadable", o.Round, o.Known, o.Unknown, o.Skipped, o.Unreadable))
 	}
 	ticks := niceTicks(float64(most))
@@ -348,6 +358,9 @@ func values(points []Point) []float64 {
 func list(points []Point, format func(float64) string) string {
 	if len(points) == 0 {
 		return "none yet"
+	}
+	if len(points) > manyPlaces {
+		points = []Point{points[0], points[len(points)-1]}
 	}
 	parts := make([]string, len(points))
 	for i, p := range points {
