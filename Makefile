@@ -27,7 +27,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help run build test check fmt generate screenshots bench bench-annotate clean \
+.PHONY: help run build test check fmt generate screenshots bench bench-train bench-annotate clean \
 	check-format check-vet check-lint check-generated check-tidy test-go test-browser
 
 help: ## List the targets
@@ -110,6 +110,14 @@ test-browser: build
 bench-annotate: build ## Time from a key press to the next image painted, in Chromium: prints JSON
 	@scripts/need.sh browser
 	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e -run '^$$' -bench KeypressToNextImage -benchtime 300x | grep '^{'
+
+bench-train: ## Training and scoring on each backend that is present, and on PyTorch if it is: images/s, times pure Go
+	@go test -tags '$(TAGS)' ./ml/nn -run '^$$' -bench 'TrainStep|Infer' -benchtime 6x | awk '/images\/s/ { \
+		split($$1, n, "/"); kind = n[1] n[3]; sub(/-[0-9]+$$/, "", kind); \
+		if (!(kind in base)) base[kind] = $$(NF-1); \
+		printf "%-40s %8.0f images/s %6.2f\n", $$1, $$(NF-1), $$(NF-1) / base[kind] } /FAIL|---/'
+	@if python3 -c 'import torch' 2>/dev/null; then cd ml/nn/testdata && python3 bench.py; \
+		else echo 'PyTorch is not here (Debian: python3-torch)'; fi
 
 bench: ## Run the benchmarks of all packages (docs/benchmarks.md has the figures)
 	go test -run '^$$' -bench . -benchmem $(or $(PACKAGES),./...)
