@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/go-chi/chi/v5"
+
 	"winnow"
 	"winnow/views"
 )
@@ -152,8 +154,13 @@ func (b *Base) logError(r *http.Request, err error) {
 	if Status(err) >= 500 && r.Context().Err() == nil {
 		level = slog.LevelError
 	}
+	// Paths hold the secrets of invitations and sign-in links: the log names the route.
+	route := r.URL.Path
+	if rc := chi.RouteContext(r.Context()); rc != nil && rc.RoutePattern() != "" {
+		route = rc.RoutePattern()
+	}
 	b.Log.Log(r.Context(), level, "request refused",
-		"method", r.Method, "path", r.URL.Path, "code", string(winnow.ErrorCode(err)), "error", err)
+		"method", r.Method, "route", route, "code", string(winnow.ErrorCode(err)), "error", err)
 }
 
 // bodyError gives the code to errors of reading a request's body.

@@ -42,6 +42,15 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*web.Config)) *world {
 	t.Helper()
+	return newWorldWith(t, func(c *web.Config, _ *web.Deps) {
+		for _, f := range change {
+			f(c)
+		}
+	})
+}
+
+func newWorldWith(t *testing.T, change func(*web.Config, *web.Deps)) *world {
+	t.Helper()
 	w := &world{people: map[string]winnow.User{}, importer: &importer{}}
 	w.store = dbtest.New(t, db.Options{
 		NextK:   eaoa.NextK,
@@ -63,15 +72,14 @@ func newWorld(t *testing.T, change ...func(*web.Config)) *world {
 	w.round = dbtest.OpenRound(t, w.store, w.site.ID, w.project.ID)
 
 	cfg := web.Config{UploadDir: t.TempDir(), MaxUpload: 1 << 20, SignInAttempts: 1000}
-	for _, f := range change {
-		f(&cfg)
-	}
-	w.server = web.New(cfg, web.Deps{
+	deps := web.Deps{
 		Log: slog.New(slog.DiscardHandler), Sessions: pgxstore.NewWithCleanupInterval(w.store.Pool(), 0),
 		Access: w.store, Accounts: w.store, Projects: w.store, People: w.store, Invites: w.store, Tokens: w.store,
 		Images: w.store, Imports: w.store, Rounds: w.store, Labels: w.store, API: w.store,
 		Importer: w.importer, Ready: w.store.Ping, Listen: w.store.Listen,
-	})
+	}
+	change(&cfg, &deps)
+	w.server = web.New(cfg, deps)
 	t.Cleanup(w.server.Close)
 	w.http = httptest.NewServer(w.server)
 	t.Cleanup(w.http.Close)
