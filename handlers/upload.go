@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,6 +42,34 @@ type Uploads struct {
 	Dir      string // where uploads wait; "" for the system's temporary folder
 	Limit    int64  // bytes of a request
 	Go       func(work func(ctx context.Context))
+}
+
+// uploadPattern names the files of uploads.
+const uploadPattern = "winnow-upload-*.zip"
+
+// abandoned is when a file that nobody writes is what a process left that was killed.
+// An upload that lives writes its file at least every minute, and an import holds its
+// file open: on Unix it may lose its name.
+const abandoned = time.Hour
+
+// Sweep removes the files that were left behind. What cannot be removed, such as
+// another user's file, stays.
+func (u *Uploads) Sweep(now time.Time) (removed int) {
+	dir := u.Dir
+	if dir == "" {
+		dir = os.TempDir()
+	}
+	names, _ := filepath.Glob(filepath.Join(dir, uploadPattern)) // the pattern is good
+	for _, name := range names {
+		info, err := os.Lstat(name)
+		if err != nil || !info.Mode().IsRegular() || now.Sub(info.ModTime()) < abandoned {
+			continue
+		}
+		if os.Remove(name) == nil {
+			removed++
+		}
+	}
+	return removed
 }
 
 // Bounds on what a form may hold beside its files.
@@ -159,7 +188,7 @@ func (f *formReader) addField(part *multipart.Part) error {
 
 func (f *formReader) addFile(name string, part io.Reader) error {
 	if f.file == nil {
-		file, err := os.CreateTemp(f.dir, "winnow-upload-*.zip")
+		file, err := os.CreateTemp(f.dir, uploadPattern)
 		if err != nil {
 			return &winnow.Error{Code: winnow.CodeUnavailable, Message: "There is no room for the upload on the server. Ask whoever runs it.", Err: err}
 		}

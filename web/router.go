@@ -28,7 +28,7 @@ func (s *Server) routes() chi.Router {
 	)
 	b := s.base
 	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts}
-	uploads := &handlers.Uploads{Importer: s.deps.Importer, Dir: s.cfg.UploadDir, Limit: s.cfg.MaxUpload, Go: s.goWork}
+	uploads := s.uploads
 	projects := &handlers.Projects{Base: b, Store: s.deps.Projects, Uploads: uploads}
 	people := &handlers.People{Base: b, People: s.deps.People, Tokens: s.deps.Tokens}
 	invites := &handlers.Invites{Base: b, Invites: s.deps.Invites}

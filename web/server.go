@@ -21,6 +21,7 @@ type Server struct {
 	cfg     Config
 	deps    Deps
 	base    *handlers.Base
+	uploads *handlers.Uploads
 	hub     *hub
 	metrics *metrics
 	session *scs.SessionManager
@@ -45,6 +46,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.session = newSessions(s.cfg, deps)
 	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Now: deps.Now, BaseURL: s.cfg.BaseURL}
+	s.uploads = &handlers.Uploads{Importer: deps.Importer, Dir: s.cfg.UploadDir, Limit: s.cfg.MaxUpload, Go: s.goWork}
 	s.router = s.routes()
 	return s
 }
@@ -75,6 +77,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.deps.Log.Handler(), slog.LevelDebug),
 	}
 	srv.RegisterOnShutdown(s.hub.close)
+	if n := s.uploads.Sweep(s.deps.Now()); n > 0 {
+		s.deps.Log.Info("removed uploads that were left behind when a server was killed", "files", n)
+	}
 	if s.deps.Listen != nil {
 		s.goWork(func(ctx context.Context) { s.hub.listen(ctx, s.deps.Log, s.deps.Listen) })
 	}

@@ -8,9 +8,14 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/textproto"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"winnow"
 	"winnow/web"
@@ -154,5 +159,43 @@ func TestNewProject(t *testing.T) {
 	}
 	if page := c.get(bare.location); !strings.Contains(page.body, "Import images") {
 		t.Error("an empty project does not say what to do next")
+	}
+}
+
+// A server that is killed leaves the file of an upload behind: the next one takes it
+// away, but nothing that may still be in use or is not its own.
+func TestUploadsLeftBehindAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, age := range map[string]time.Duration{
+		"winnow-upload-1.zip": 2 * time.Hour, // left behind
+		"winnow-upload-2.zip": time.Minute,   // maybe another server's
+		"holidays.zip":        9 * time.Hour,
+	} {
+		path, at := filepath.Join(dir, name), time.Now().Add(-age)
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, func(c *web.Config) { c.UploadDir = dir })
+	c, stop := w.serve(t, "viewer")
+	if got := c.get("/healthz"); got.status != 200 {
+		t.Fatalf("status %d", got.status)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if diff := cmp.Diff([]string{"holidays.zip", "winnow-upload-2.zip"}, left); diff != "" {
+		t.Error(diff)
 	}
 }
