@@ -149,6 +149,17 @@ func (b *Base) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
+// FailPlain tells an error where there is no session to make a page of.
+func (b *Base) FailPlain(w http.ResponseWriter, r *http.Request, err error) {
+	b.logError(r, err)
+	problem := NewProblem(err)
+	if wantsJSON(r) {
+		_ = writeJSON(w, problem.Status, "application/problem+json", problem)
+		return
+	}
+	http.Error(w, problem.Detail, problem.Status)
+}
+
 func (b *Base) logError(r *http.Request, err error) {
 	level := slog.LevelInfo
 	if Status(err) >= 500 && r.Context().Err() == nil {

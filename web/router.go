@@ -144,9 +144,10 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 // is said as such: it is not the same as not being signed in.
 func (s *Server) loadSession(next http.Handler) http.Handler {
 	s.session.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) {
-		s.deps.Log.ErrorContext(r.Context(), "session", "error", err)
 		w.Header().Set("Retry-After", "5")
-		http.Error(w, "The database does not answer. Nothing you saved is lost; try again in a moment.", http.StatusServiceUnavailable)
+		s.base.FailPlain(w, r, &winnow.Error{
+			Code: winnow.CodeUnavailable, Message: "The database does not answer. Nothing you saved is lost; try again in a moment.", Err: err,
+		})
 	}
 	return s.session.LoadAndSave(next)
 }
