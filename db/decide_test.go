@@ -361,7 +361,7 @@ func TestListenHearsOfChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	hear(winnow.Notice{Project: b.project, Import: imp})
-	b.clock.Advance(time.Hour)
+	b.silence(time.Hour)
 	if _, err := b.InterruptDeadImports(ctx, time.Minute); err != nil {
 		t.Fatal(err)
 	}
