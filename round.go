@@ -33,7 +33,8 @@ type Round struct {
 	Settings     Settings
 	ClassVersion int
 	Classes      int     // C when the round started
-	LabelVersion EventID // the newest label event the training saw
+	LabelVersion EventID // the newest label event that the round saw when it first began
+	ImageVersion ImageID // the newest image likewise
 	Attempt      int     // grows with each retry or take-over; fences a lost worker
 	Progress     Progress
 	Metrics      Metrics

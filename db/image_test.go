@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -197,7 +198,7 @@ func TestImageBytes(t *testing.T) {
 	images := dbtest.Images(1, 2, 8)
 	images[1].MediaType, images[1].Display = "image/tiff", []byte("\x89PNG\r\n\x1a\nfor browsers")
 	dbtest.AddImages(t, b.Store, b.project, images)
-	pool, err := b.PoolSet(ctx, b.project)
+	pool, err := b.PoolSet(ctx, b.project, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestPixels(t *testing.T) {
 	b := newBench(t, 0, nil)
 	images := dbtest.Images(1, 3, 8)
 	dbtest.AddImages(t, b.Store, b.project, images)
-	ids, err := b.PoolSet(ctx, b.project)
+	ids, err := b.PoolSet(ctx, b.project, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 const roundColumns = `r.id, r.project_id, r.number, r.state, r.strategy, r.cold_start, r.seed, r.k, r.settings,
-	r.class_version, r.classes, r.label_version, r.attempt, r.progress, r.metrics, r.error, r.backend,
+	r.class_version, r.classes, r.label_version, r.image_version, r.attempt, r.progress, r.metrics, r.error, r.backend,
 	r.created_at, r.started_at, r.labeling_at, r.closed_at,
 	r.item_count, r.known_count, r.unknown_count, r.skipped_count, r.unreadable_count`
 
@@ -20,7 +20,7 @@ func scanRound(row pgx.CollectableRow) (*winnow.Round, error) {
 	r := new(winnow.Round)
 	n := &r.Counts
 	return r, row.Scan(&r.ID, &r.ProjectID, &r.Number, &r.State, &r.Strategy, &r.ColdStart, &r.Seed, &r.K,
-		(*settingsJSON)(&r.Settings), &r.ClassVersion, &r.Classes, &r.LabelVersion, &r.Attempt, &r.Progress, &r.Metrics,
+		(*settingsJSON)(&r.Settings), &r.ClassVersion, &r.Classes, &r.LabelVersion, &r.ImageVersion, &r.Attempt, &r.Progress, &r.Metrics,
 		&r.Error, &r.Backend, &r.CreatedAt, (*zeronull.Timestamptz)(&r.StartedAt),
 		(*zeronull.Timestamptz)(&r.LabelingAt), (*zeronull.Timestamptz)(&r.ClosedAt),
 		&n.Total, &n.Known, &n.Unknown, &n.Skipped, &n.Unreadable)
@@ -176,7 +176,8 @@ func (s *Store) CancelRound(ctx context.Context, by winnow.UserID, project winno
 	})
 }
 
-// RetryRound queues a failed or cancelled round once more, with the settings it had.
+// RetryRound queues a failed or cancelled round once more, with the settings it had
+// and the labels and images that there are now.
 // CodeConflict if it is neither, or not the newest.
 func (s *Store) RetryRound(ctx context.Context, by winnow.UserID, project winnow.ProjectID, number int) (*winnow.Round, error) {
 	return s.changeRound(ctx, by, project, number, "round.retry", func(tx pgx.Tx, r *winnow.Round) error {
@@ -193,7 +194,7 @@ func (s *Store) RetryRound(ctx context.Context, by winnow.UserID, project winnow
 		attempt, err := value[int](ctx, tx, `
 			UPDATE rounds
 			SET state = 'queued', attempt = attempt + 1, takeovers = 0, heartbeat_at = NULL, progress = '{}', metrics = '{}',
-			    error = '', started_at = NULL, closed_at = NULL
+			    label_version = 0, image_version = 0, error = '', started_at = NULL, closed_at = NULL
 			WHERE id = @id
 			RETURNING attempt`, pgx.NamedArgs{"id": r.ID})
 		if violates(err, "rounds_one_open") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -287,7 +288,7 @@ func TestWorkerIsFenced(t *testing.T) {
 	if _, err := b.BeginRound(ctx, round.ID, 2, "xla"); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := b.PoolSet(ctx, b.project)
+	pool, err := b.PoolSet(ctx, b.project, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +364,7 @@ func TestOpenLabelingRefuses(t *testing.T) {
 	ctx := t.Context()
 	b := newBench(t, 3, nil)
 	other := dbtest.Project(t, b.Store, b.annotator("bob"), dbtest.Settings(), 2, 3)
-	foreign, err := b.PoolSet(ctx, other.ID)
+	foreign, err := b.PoolSet(ctx, other.ID, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +375,7 @@ func TestOpenLabelingRefuses(t *testing.T) {
 	if _, err := b.BeginRound(ctx, round.ID, 1, "go"); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := b.PoolSet(ctx, b.project)
+	pool, err := b.PoolSet(ctx, b.project, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,6 +395,78 @@ func TestOpenLabelingRefuses(t *testing.T) {
 		t.Errorf("%d items are open, %v: want the one that nobody has labeled", r.Counts.Total, err)
 	}
 	b.checkInvariants()
+}
+
+// TestWhoTakesARoundOverSeesTheSame imports images, with and without labels, while a
+// round is in training and its worker dies.
+func TestWhoTakesARoundOverSeesTheSame(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBench(t, 6, nil)
+	dbtest.AddImages(t, b.Store, b.project, dbtest.Labeled(dbtest.Images(2, 2, 8), 1))
+	type sets struct {
+		Pool, Labeled, Test []winnow.ImageID
+		Labels, TestLabels  []int
+	}
+	read := func(r *winnow.Round) (s sets) {
+		t.Helper()
+		var errs [3]error
+		s.Pool, errs[0] = b.PoolSet(ctx, b.project, r.LabelVersion, r.ImageVersion)
+		s.Labeled, s.Labels, errs[1] = b.TrainingSet(ctx, b.project, r.LabelVersion, r.Classes)
+		s.Test, s.TestLabels, errs[2] = b.TestSet(ctx, b.project, r.LabelVersion)
+		if err := errors.Join(errs[:]...); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	begin := func(r *winnow.Round) *winnow.Round {
+		t.Helper()
+		r, err := b.BeginRound(ctx, r.ID, r.Attempt, "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	queued, err := b.StartRound(ctx, b.admin.ID, b.project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := begin(queued)
+	want := read(first)
+	if len(want.Pool) != 6 || len(want.Labeled) != 2 || len(want.Test) != 0 {
+		t.Errorf("the round begins with %+v", want)
+	}
+
+	dbtest.AddImages(t, b.Store, b.project, dbtest.Images(3, 4, 8))
+	dbtest.AddImages(t, b.Store, b.project, dbtest.Labeled(dbtest.Images(1, 3, 8), 0)) // three of the pool
+	dbtest.AddImages(t, b.Store, b.project, dbtest.Labeled(dbtest.Images(4, 1, 8), 0))
+	held := dbtest.Labeled(dbtest.Images(5, 2, 8), 2)
+	for i := range held {
+		held[i].Split = winnow.SplitTest
+	}
+	dbtest.AddImages(t, b.Store, b.project, held)
+	b.silence(time.Minute)
+	if n, err := b.RequeueStaleRounds(ctx, time.Second); n != 1 || err != nil {
+		t.Fatalf("%d taken over, %v", n, err)
+	}
+	if queued, err = b.RoundByID(ctx, queued.ID); err != nil {
+		t.Fatal(err)
+	}
+	second := begin(queued)
+	if diff := cmp.Diff(want, read(second)); diff != "" {
+		t.Error("who takes it over sees something else:", diff)
+	}
+
+	// A retry by hand is a new beginning.
+	if _, err := b.CancelRound(ctx, b.admin.ID, b.project, second.Number); err != nil {
+		t.Fatal(err)
+	}
+	if queued, err = b.RetryRound(ctx, b.admin.ID, b.project, second.Number); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(begin(queued)); len(got.Pool) != 7 || len(got.Labeled) != 6 || len(got.Test) != 2 {
+		t.Errorf("a retry begins with %+v", got)
+	}
 }
 
 func TestSetsOfARound(t *testing.T) {
@@ -443,10 +516,10 @@ func TestSetsOfARound(t *testing.T) {
 	if diff := cmp.Diff(map[int]int{0: 2, 1: 2, 3: 1}, labelsOf(second, 3)); diff != "" {
 		t.Error("the second round trains on:", diff)
 	}
-	if pool, err := b.PoolSet(ctx, b.project); err != nil || len(pool) != 1 {
+	if pool, err := b.PoolSet(ctx, b.project, math.MaxInt64, math.MaxInt64); err != nil || len(pool) != 1 {
 		t.Errorf("the pool is %v, %v, want one image", pool, err)
 	}
-	if _, labels, err := b.TestSet(ctx, b.project); err != nil || cmp.Diff([]int{2, 2}, labels) != "" {
+	if _, labels, err := b.TestSet(ctx, b.project, math.MaxInt64); err != nil || cmp.Diff([]int{2, 2}, labels) != "" {
 		t.Errorf("the test set is %v, %v", labels, err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 // round that kills its worker must not do so for ever.
 const maxTakeovers = 5
 
-// BeginRound makes a queued round the worker's and fixes which labels it sees.
+// BeginRound makes a queued round the worker's. The first to begin it fixes which
+// labels and images it sees: who takes it over works on the same.
 // CodeConflict if the attempt was given up, or the round has moved on.
 func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, backend string) (*winnow.Round, error) {
 	var round *winnow.Round
@@ -28,7 +29,10 @@ func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, 
 		round, err = one(ctx, tx, scanRound, `
 			UPDATE rounds r
 			SET state = 'training', backend = @backend, started_at = @now, heartbeat_at = now(), progress = '{}',
-			    label_version = coalesce((SELECT max(e.id) FROM label_events e WHERE e.project_id = r.project_id), 0)
+			    label_version = CASE WHEN image_version > 0 THEN label_version ELSE
+			        coalesce((SELECT max(e.id) FROM label_events e WHERE e.project_id = r.project_id), 0) END,
+			    image_version = CASE WHEN image_version > 0 THEN image_version ELSE
+			        coalesce((SELECT max(i.id) FROM images i WHERE i.project_id = r.project_id), 0) END
 			WHERE r.id = @id AND r.attempt = @attempt AND r.state = 'queued'
 			RETURNING `+roundColumns,
 			pgx.NamedArgs{"id": id, "attempt": attempt, "backend": backend, "now": s.now()})
@@ -278,13 +282,14 @@ func (s *Store) TrainingSet(ctx context.Context, project winnow.ProjectID, upTo 
 	return ids, labels, wrap(err, "read training set of project %d", project)
 }
 
-// TestSet returns the test images of known classes and their class indices.
-func (s *Store) TestSet(ctx context.Context, project winnow.ProjectID) ([]winnow.ImageID, []int, error) {
+// TestSet returns the test images of known classes and their class indices, as they
+// stood at the label event upTo.
+func (s *Store) TestSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID) ([]winnow.ImageID, []int, error) {
 	ids, labels, err := s.labeledSet(ctx, `
 		SELECT id, class FROM images
-		WHERE project_id = @project AND split = 'test' AND verdict = 'known'
+		WHERE project_id = @project AND split = 'test' AND verdict = 'known' AND label_event_id <= @up_to
 		ORDER BY id`,
-		pgx.NamedArgs{"project": project})
+		pgx.NamedArgs{"project": project, "up_to": upTo})
 	return ids, labels, wrap(err, "read test set of project %d", project)
 }
 
@@ -304,10 +309,17 @@ func (s *Store) labeledSet(ctx context.Context, sql string, args pgx.NamedArgs) 
 	return ids, labels, err
 }
 
-// PoolSet returns the pool images that nobody has decided, in the order of their ids.
-func (s *Store) PoolSet(ctx context.Context, project winnow.ProjectID) ([]winnow.ImageID, error) {
+// PoolSet returns the pool images up to last that nobody had decided at the label event
+// upTo, in the order of their ids.
+func (s *Store) PoolSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, last winnow.ImageID) ([]winnow.ImageID, error) {
 	ids, err := collect(ctx, s.pool, pgx.RowTo[winnow.ImageID], `
-		SELECT id FROM images WHERE project_id = @project AND split = 'pool' AND verdict IS NULL ORDER BY id`,
-		pgx.NamedArgs{"project": project})
+		SELECT id FROM images
+		WHERE project_id = @project AND split = 'pool' AND verdict IS NULL AND id <= @last
+		UNION ALL
+		SELECT i.id FROM label_events e
+		JOIN images i ON i.id = e.image_id AND i.label_event_id = e.id
+		WHERE e.project_id = @project AND e.id > @up_to AND e.supersedes IS NULL AND i.split = 'pool' AND i.id <= @last
+		ORDER BY id`,
+		pgx.NamedArgs{"project": project, "up_to": upTo, "last": last})
 	return ids, wrap(err, "read pool of project %d", project)
 }

@@ -15,8 +15,8 @@ import (
 // Images is what a worker needs of the store to load what a round trains on.
 type Images interface {
 	TrainingSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, classes int) (ids []winnow.ImageID, labels []int, err error)
-	PoolSet(ctx context.Context, project winnow.ProjectID) ([]winnow.ImageID, error)
-	TestSet(ctx context.Context, project winnow.ProjectID) (ids []winnow.ImageID, labels []int, err error)
+	PoolSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, last winnow.ImageID) ([]winnow.ImageID, error)
+	TestSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID) (ids []winnow.ImageID, labels []int, err error)
 	Pixels(ctx context.Context, ids []winnow.ImageID, size int, dst []byte) (missing []winnow.ImageID, err error)
 	PutPixels(ctx context.Context, id winnow.ImageID, size int, rgb []byte) error
 	Original(ctx context.Context, id winnow.ImageID) (data []byte, mediaType string, err error)
@@ -35,12 +35,12 @@ func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.Roun
 	if err != nil {
 		return in, nil, err
 	}
-	test, testLabels, err := w.images.TestSet(ctx, round.ProjectID)
+	test, testLabels, err := w.images.TestSet(ctx, round.ProjectID, round.LabelVersion)
 	if err != nil {
 		return in, nil, err
 	}
 	test, testLabels = below(round.Classes, test, testLabels)
-	pool, err = w.images.PoolSet(ctx, round.ProjectID)
+	pool, err = w.images.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
 	if err != nil {
 		return in, nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -170,7 +171,7 @@ func (b *bundle) queried(t *testing.T, id winnow.RoundID) []winnow.ImageID {
 
 func (b *bundle) pool(t *testing.T) []winnow.ImageID {
 	t.Helper()
-	pool, err := b.store.PoolSet(t.Context(), b.project.ID)
+	pool, err := b.store.PoolSet(t.Context(), b.project.ID, math.MaxInt64, math.MaxInt64)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -151,7 +151,7 @@ func WorkRound(t testing.TB, s *db.Store, round *winnow.Round) *winnow.Round {
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
-	pool, err := s.PoolSet(ctx, round.ProjectID)
+	pool, err := s.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
 	if err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
