@@ -31,7 +31,8 @@ const (
 
 // stream sends what look shows, now and whenever something of the project moves,
 // until look says that it is over, the reader goes, or the server shuts down.
-// Whoever loses the right to look is told to reload, and sees why there.
+// Whoever loses the right to look is told to reload, and sees why there; while the
+// store is away the stream ends, and the page opens it again.
 func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx context.Context) (event, templ.Component, error)) error {
 	s, ctx := scopeOf(r.Context()), r.Context()
 	moved, stop := b.Events.Subscribe(s.Project.ID)
@@ -54,7 +55,13 @@ func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx cont
 	defer heartbeat.Stop()
 	for {
 		kind, fragment, err := look(ctx)
-		if err != nil || b.denied(ctx) {
+		if err == nil {
+			err = b.denied(ctx)
+		}
+		if winnow.ErrorCode(err) == winnow.CodeUnavailable {
+			return nil // the page stays as it is, and asks again
+		}
+		if err != nil {
 			kind, fragment = eventReload, nil
 		}
 		if out.send(ctx, kind, fragment) != nil || kind != eventFragment {
@@ -66,15 +73,15 @@ func (b *Base) stream(w http.ResponseWriter, r *http.Request, look func(ctx cont
 	}
 }
 
-// denied reports whether the reader's session or membership has ended since the
-// stream began.
-func (b *Base) denied(ctx context.Context) bool {
+// denied says whether the reader's session or membership has ended since the stream
+// began.
+func (b *Base) denied(ctx context.Context) error {
 	user, err := b.signedIn(ctx)
 	if err != nil {
-		return true
+		return err
 	}
 	_, err = b.Access.Role(ctx, scopeOf(ctx).Project.ID, user)
-	return err != nil
+	return err
 }
 
 // waitForMove waits for the next notice, and reports false when the stream is over.
