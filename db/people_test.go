@@ -474,3 +474,26 @@ func TestDeleteExpiredSessions(t *testing.T) {
 		t.Errorf("left %q, %v; want good", left, err)
 	}
 }
+
+// A name comes from a form or a flag, and is shown to everybody in the project.
+func TestNamesOfPeopleAreChecked(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	b := newBench(t, 1, nil)
+	token, err := b.CreateInvite(ctx, b.admin.ID, winnow.Invite{ProjectID: b.project, Email: "new@example.org", Role: winnow.RoleAnnotator, ExpiresAt: b.clock.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{strings.Repeat("x", 10_000), "a\x00b", "a\nb", "\xff"} {
+		_, err := b.CreateUser(ctx, winnow.User{Email: "other@example.org", Name: name}, "")
+		wantCode(t, err, winnow.CodeInvalid)
+		_, err = b.AcceptInvite(ctx, token, name, "hash")
+		wantCode(t, err, winnow.CodeInvalid)
+	}
+	if _, err := b.AcceptInvite(ctx, token, " <b>New</b> ", "hash"); err != nil {
+		t.Errorf("the invitation is spent, or markup is refused: %v", err)
+	}
+	if u, _, err := b.UserByEmail(ctx, "new@example.org"); err != nil || u.Name != "<b>New</b>" {
+		t.Errorf("the name is %q, %v", u.Name, err)
+	}
+}

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,11 +41,17 @@ func (s *Store) insertUser(ctx context.Context, tx pgx.Tx, u winnow.User, passwo
 	if err != nil {
 		return 0, err
 	}
+	name := strings.TrimSpace(u.Name)
+	if name != "" { // without one, people see the address
+		if err := winnow.ValidateUserName(name); err != nil {
+			return 0, err
+		}
+	}
 	id, err := value[winnow.UserID](ctx, tx, `
 		INSERT INTO users (email, name, password_hash, site_admin, created_at)
 		VALUES (@email, @name, nullif(@hash, ''), @site_admin, @now)
 		RETURNING id`,
-		pgx.NamedArgs{"email": email, "name": u.Name, "hash": passwordHash, "site_admin": u.SiteAdmin, "now": s.now()})
+		pgx.NamedArgs{"email": email, "name": name, "hash": passwordHash, "site_admin": u.SiteAdmin, "now": s.now()})
 	if violates(err, "users_email_key") {
 		return 0, &winnow.Error{Code: winnow.CodeConflict, Field: "email", Message: email + " has an account already."}
 	}
