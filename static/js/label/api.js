@@ -18,17 +18,32 @@ export class Api {
   }
 
   decide(entry) {
-    return this.#send("POST", "decide", {
-      item: entry.item,
-      verdict: entry.verdict,
-      class: entry.class,
-      client_key: entry.key,
-      duration_ms: entry.duration,
-    });
+    return this.#send("POST", "decide", decisionOf(entry));
   }
 
   undo(entry) {
     return this.#send("POST", "undo", { item: entry.item, client_key: entry.key });
+  }
+
+  // decideAll sends decisions that were made at once. Each has an answer of its
+  // own, in `each`.
+  async decideAll(entries) {
+    const decisions = entries.map(decisionOf);
+    const answer = await this.#send("POST", "decide-all", { decisions });
+    if (answer.kind !== "ok") return answer;
+    const { outcomes, round } = answer.body;
+    const each = outcomes.map((o) => (o.error ? { kind: "refused", message: o.error } : { kind: "ok", body: { ...o, round } }));
+    return { ...answer, each };
+  }
+
+  // undoAll takes decisions back that were made at once: all of them, or none.
+  undoAll(entries) {
+    return this.#send("POST", "undo-all", { undos: entries.map((e) => ({ item: e.item, client_key: e.key })) });
+  }
+
+  // alike claims up to n items that the model gives one class.
+  alike(n) {
+    return this.#send("POST", "alike", { n });
   }
 
   renew(items) {
@@ -65,6 +80,17 @@ export class Api {
     }
     return classify(response);
   }
+}
+
+// decisionOf is an outbox entry as the server reads it.
+function decisionOf(entry) {
+  return {
+    item: entry.item,
+    verdict: entry.verdict,
+    class: entry.class,
+    client_key: entry.key,
+    duration_ms: entry.duration,
+  };
 }
 
 async function classify(response) {

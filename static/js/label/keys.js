@@ -8,6 +8,7 @@ const COMMANDS = {
   Backspace: "undo",
   KeyH: "help",
   KeyZ: "zoom",
+  KeyG: "grid",
   Slash: "filter",
   Escape: "close",
 };
@@ -29,6 +30,7 @@ export function command(event) {
   return name ? { name } : null;
 }
 
+// isField reports whether keys pressed on the element are typed into it.
 export function isField(element) {
-  return element instanceof Element && element.closest("input, textarea, select, [contenteditable]") !== null;
+  return element instanceof Element && element.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
 }

@@ -77,9 +77,9 @@ class Outbox {
   }
 }
 
-// Sender empties the outbox, one entry at a time and in order: an undo must not
-// overtake the decision it takes back. It reports `state`: idle, sending,
-// retrying or signedout.
+// Sender empties the outbox in order, one entry at a time or those of one batch
+// together: an undo must not overtake the decision it takes back. It reports
+// `state`: idle, sending, retrying or signedout.
 export class Sender {
   #timer = 0;
   #failures = 0;
@@ -105,21 +105,30 @@ export class Sender {
     this.#busy = true;
     try {
       while (this.outbox.entries.length > 0) {
-        const entry = this.outbox.entries[0];
-        const answer = entry.kind === "undo" ? await this.api.undo(entry) : await this.api.decide(entry);
+        const entries = together(this.outbox.entries);
+        const answer = await this.#send(entries);
         if (answer.kind === "retry" || answer.kind === "signedout") {
           this.#later(answer);
           return;
         }
         this.#failures = 0;
-        await this.outbox.remove(entry.key);
-        if (answer.kind === "ok") this.onSaved(entry, answer.body);
-        else this.onRefused(entry, answer.message);
+        await Promise.all(entries.map((e) => this.outbox.remove(e.key)));
+        for (const [i, entry] of entries.entries()) {
+          const own = answer.each?.[i] ?? answer;
+          if (own.kind === "ok") this.onSaved(entry, own.body);
+          else this.onRefused(entry, own.message);
+        }
       }
       this.onState("idle", "");
     } finally {
       this.#busy = false;
     }
+  }
+
+  #send(entries) {
+    const [first] = entries;
+    if (first.batch) return first.kind === "undo" ? this.api.undoAll(entries) : this.api.decideAll(entries);
+    return first.kind === "undo" ? this.api.undo(first) : this.api.decide(first);
   }
 
   #later(answer) {
@@ -128,6 +137,15 @@ export class Sender {
     this.#timer = setTimeout(() => this.kick(), ceiling * (0.5 + Math.random() / 2));
     this.onState(answer.kind === "signedout" ? "signedout" : "retrying", answer.message);
   }
+}
+
+// together is what goes out at once: the first entry, with those after it that
+// were made in the same batch.
+function together(entries) {
+  const [first] = entries;
+  if (!first.batch) return [first];
+  const end = entries.findIndex((e) => e.batch !== first.batch || e.kind !== first.kind);
+  return entries.slice(0, end < 0 ? entries.length : end);
 }
 
 // newKey makes a client key. randomUUID exists only in secure contexts, and a
