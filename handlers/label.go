@@ -161,7 +161,7 @@ func (h *Label) Claim(w http.ResponseWriter, r *http.Request) error {
 		User winnow.UserID `json:"user"`
 		N    int           `json:"n"`
 	}
-	at, err := h.decode(w, r, &in, &in.User)
+	at, err := decodeLabel(w, r, &in, &in.User)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (h *Label) Decide(w http.ResponseWriter, r *http.Request) error {
 		ClientKey  string         `json:"client_key"`
 		DurationMS int64          `json:"duration_ms"`
 	}
-	at, err := h.decode(w, r, &in, &in.User)
+	at, err := decodeLabel(w, r, &in, &in.User)
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (h *Label) Undo(w http.ResponseWriter, r *http.Request) error {
 		Item      winnow.ItemID `json:"item"`
 		ClientKey string        `json:"client_key"`
 	}
-	at, err := h.decode(w, r, &in, &in.User)
+	at, err := decodeLabel(w, r, &in, &in.User)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (h *Label) Renew(w http.ResponseWriter, r *http.Request) error {
 		User  winnow.UserID   `json:"user"`
 		Items []winnow.ItemID `json:"items"`
 	}
-	at, err := h.decode(w, r, &in, &in.User)
+	at, err := decodeLabel(w, r, &in, &in.User)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (h *Label) Release(w http.ResponseWriter, r *http.Request) error {
 		Items []winnow.ItemID `json:"items"`
 		AsOf  time.Time       `json:"as_of"`
 	}
-	at, err := h.decode(w, r, &in, &in.User)
+	at, err := decodeLabel(w, r, &in, &in.User)
 	if err != nil {
 		return err
 	}
@@ -309,10 +309,10 @@ func (h *Label) State(w http.ResponseWriter, r *http.Request) error {
 	}{labelRound(round), labelRecent(recent), labelWait(at.Project, at.Role, round)})
 }
 
-// decode reads a JSON request and checks that the page which sent it belongs to
+// decodeLabel reads a JSON request and checks that the page which sent it belongs to
 // whoever is signed in now: answers wait in a browser while people come and go,
 // and must not be recorded under another name.
-func (h *Label) decode(w http.ResponseWriter, r *http.Request, in any, sender *winnow.UserID) (*Scope, error) {
+func decodeLabel(w http.ResponseWriter, r *http.Request, in any, sender *winnow.UserID) (*Scope, error) {
 	at := scopeOf(r.Context())
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLabelBody)).Decode(in); err != nil {
 		return nil, &winnow.Error{Code: winnow.CodeInvalid, Message: "This is not the JSON that was expected.", Err: err}
