@@ -20,9 +20,10 @@ const (
 type EventKind string
 
 const (
-	EventLabel  EventKind = "label"
-	EventUndo   EventKind = "undo"   // takes back the event it supersedes
-	EventImport EventKind = "import" // from a class folder
+	EventLabel      EventKind = "label"      // somebody's answer
+	EventUndo       EventKind = "undo"       // takes back the event it supersedes
+	EventImport     EventKind = "import"     // from a class folder
+	EventCorrection EventKind = "correction" // an admin's last word
 )
 
 // Decision is what an annotator sends. ClientKey makes a retry the same event.
@@ -87,6 +88,81 @@ type LabelEvent struct {
 	Supersedes   EventID // 0 for none
 	ClassVersion int
 	At           time.Time
+}
+
+// UndoRequest asks to take an answer back. ClientKey makes a retry the same event.
+type UndoRequest struct {
+	ItemID    ItemID
+	ClientKey string
+}
+
+// Answer is what one person said of an item, and stands by.
+type Answer struct {
+	ItemID     ItemID
+	Event      EventID
+	UserID     UserID
+	User       string // name or e-mail
+	Verdict    Verdict
+	Class      int // -1 unless known
+	DurationMS int64
+	At         time.Time
+}
+
+// Flag is an annotator's request that an admin look at an item.
+type Flag struct {
+	ItemID ItemID
+	UserID UserID
+	User   string // name or e-mail
+	Note   string
+	At     time.Time
+}
+
+// MaxFlagNote bounds the note of a flag, in characters.
+const MaxFlagNote = 500
+
+// ReviewItem is an item that waits for an admin: its answers have no winner
+// (Item.Review), or somebody flagged it.
+type ReviewItem struct {
+	Item
+	Round       int     // number of the round
+	Label       Verdict // of the image, as it stands; "" for none
+	LabelClass  int     // -1 unless known
+	AllAnswers  []Answer
+	Flags       []Flag // that nobody has resolved
+	Corrections int    // so far, of the image
+}
+
+// IdleLimit is the longest that one answer counts as work: who was away longer did
+// something else.
+const IdleLimit = time.Minute
+
+// AnnotatorFigures are how one person labels in one project. Agreement and gold say
+// how often; the shares are the reader's.
+type AnnotatorFigures struct {
+	UserID UserID
+	User   string        // name or e-mail
+	Labels int           // answers that stand
+	Active time.Duration // spent on all answers ever given, each at most IdleLimit
+	Median time.Duration // from shown to answered, of the last answers that stand
+
+	Shared, Agreed int // answers to decided items that others answered too; those equal to the decision
+
+	Gold             int // answers to gold items that stand
+	GoldRight        int
+	GoldFalseKnown   int // said a known class, is unknown
+	GoldFalseUnknown int // said unknown, is of a known class
+	GoldWrongClass   int // said a known class, is of another
+
+	LastAt time.Time // of the last answer; zero before
+	Here   bool      // holds a lease at this moment
+}
+
+// LabelsPerHour is how many answers an hour of work brings; ok is false without any.
+func (f AnnotatorFigures) LabelsPerHour() (n float64, ok bool) {
+	if f.Active <= 0 {
+		return 0, false
+	}
+	return float64(f.Labels) / f.Active.Hours(), true
 }
 
 // LabelRecord is one exported row: an image and where its label stands.

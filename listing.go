@@ -41,6 +41,13 @@ type DecideResult struct {
 	Round    Round // after the decision; closed when it was the last one
 }
 
+// DecideOutcome is what became of one decision of a batch.
+type DecideOutcome struct {
+	Event    EventID // 0 with an error
+	Replayed bool
+	Err      error // why it was refused; as that of a single decision
+}
+
 // Notice says that something moved. It carries identifiers only; whoever hears it
 // reads the rest.
 type Notice struct {

@@ -47,9 +47,12 @@ type Round struct {
 	Counts       ItemCounts
 }
 
-// ItemCounts are the round's items by what became of them.
+// ItemCounts are the round's items by what became of them. Those of the audit slice
+// are counted in the first five, too; gold items in none.
 type ItemCounts struct {
 	Total, Known, Unknown, Skipped, Unreadable int
+
+	AuditTotal, AuditKnown, AuditUnknown int
 }
 
 // Done is how many items are decided.
@@ -58,13 +61,23 @@ func (c ItemCounts) Done() int { return c.Known + c.Unknown + c.Skipped + c.Unre
 // Left is how many items still wait for a decision.
 func (c ItemCounts) Left() int { return c.Total - c.Done() }
 
-// Precision is knowns / (knowns + unknowns); ok is false while neither is there.
+// Precision is knowns / (knowns + unknowns) of the query; ok is false while neither is
+// there.
 func (c ItemCounts) Precision() (p float64, ok bool) {
-	n := c.Known + c.Unknown
-	if n == 0 {
+	return share(c.Known-c.AuditKnown, c.Unknown-c.AuditUnknown)
+}
+
+// AuditPrecision is the same of the audit slice: the share of known classes among the
+// decidable images of the pool.
+func (c ItemCounts) AuditPrecision() (p float64, ok bool) {
+	return share(c.AuditKnown, c.AuditUnknown)
+}
+
+func share(known, unknown int) (p float64, ok bool) {
+	if known+unknown == 0 {
 		return 0, false
 	}
-	return float64(c.Known) / float64(n), true
+	return float64(known) / float64(known+unknown), true
 }
 
 // RoundFigures are what a round adds to its project's charts.
@@ -112,8 +125,11 @@ type Metrics struct {
 // Slice says why an item is in its round.
 type Slice string
 
-// SliceQuery items were chosen by the strategy.
-const SliceQuery Slice = "query"
+const (
+	SliceQuery Slice = "query" // chosen by the strategy
+	SliceAudit Slice = "audit" // drawn at random from the rest of the pool
+	SliceGold  Slice = "gold"  // its label is settled; the answer says how well a person labels
+)
 
 // Scores are what the query knew of an image. They are NaN-free; HasScores is
 // false in a cold start or under a strategy that does not compute them.
@@ -127,7 +143,9 @@ type Scores struct {
 	Predicted int     // class the classifier predicts, -1 for none
 }
 
-// Item is an image queried in a round.
+// Item is an image queried in a round. What it was decided to be is, to the person who
+// labels (Claim, Undo, Recent), their own answer, and in the lists of a round what the
+// item resolved to; leases are told to their holder only.
 type Item struct {
 	ID         ItemID
 	RoundID    RoundID
@@ -136,6 +154,9 @@ type Item struct {
 	Rank       int // 1 is queried first
 	Slice      Slice
 	Scores     Scores
+	Slots      int     // answers asked for
+	Answers    int     // answers given
+	Review     bool    // all answers are there and none has most votes: an admin decides
 	Verdict    Verdict // "" while open
 	Class      int     // -1 unless known
 	DecidedBy  UserID  // 0 while open

@@ -24,8 +24,13 @@ type Settings struct {
 	Monotone        bool    `json:"monotone"`         // isotonic pass over the mixtures' posteriors
 	Ablation        string  `json:"ablation"`         // none, or the part of EAOA that is left out
 	AutoNext        bool    `json:"auto_next"`        // start the next round when one closes
-	LeaseSeconds    int     `json:"lease_seconds"`    // how long an annotator holds an item
 	Seed            int64   `json:"seed"`
+
+	// The labeling.
+	Overlap      int     `json:"overlap"`       // n: people who answer each item
+	AuditShare   float64 `json:"audit_share"`   // images drawn at random beside the query, as a share of the budget
+	GoldEvery    int     `json:"gold_every"`    // answers of a person between two gold items; 0 for none
+	LeaseSeconds int     `json:"lease_seconds"` // how long an annotator holds an item
 
 	// The networks and their training.
 	Width         int     `json:"width"`      // channels of the first stage
@@ -55,11 +60,15 @@ var (
 	Ablations   = []string{"none", "no-eu-d", "eu-only", "au-only"}
 )
 
+// MaxOverlap is how many people may be asked about one image.
+const MaxOverlap = 9
+
 // DefaultSettings returns the method's published settings.
 func DefaultSettings() Settings {
 	return Settings{
 		Strategy: "eaoa", Budget: 1500, Neighbours: 250, TargetPrecision: 0.6, K: 5, KStep: 1, KTolerance: 0.05,
-		Variant: "per-class", EUD: "reference", Ablation: "none", LeaseSeconds: 300, Seed: 1,
+		Variant: "per-class", EUD: "reference", Ablation: "none", Seed: 1,
+		Overlap: 1, AuditShare: 0.05, GoldEvery: 50, LeaseSeconds: 300,
 		Width: 16, InputSize: 32, Epochs: 200, Batch: 128, LearningRate: 0.01, LRStep: 60, LRGamma: 0.5,
 		Momentum: 0.9, WeightDecay: 5e-4, CropPad: 4, Flip: true,
 		EnergyWeight: 0.01, MarginKnown: -25, MarginUnknown: -7,
@@ -70,7 +79,7 @@ func DefaultSettings() Settings {
 // asks. Exactly one of the pointers that Fields returns is set.
 type Setting struct {
 	Name  string // the JSON name, also the form field
-	Group string // "Query", "Networks" or "Training"
+	Group string // "Query", "Labeling", "Networks" or "Training"
 	Label string
 	Help  string
 	Unit  string
@@ -91,6 +100,7 @@ type Setting struct {
 func (s *Settings) Fields() []Setting {
 	const (
 		query    = "Query"
+		labeling = "Labeling"
 		networks = "Networks"
 		training = "Training"
 	)
@@ -107,8 +117,12 @@ func (s *Settings) Fields() []Setting {
 		{Name: "monotone", Group: query, Label: "Monotone posteriors", Help: "Make the mixtures' posteriors monotone in the score.", Bool: &s.Monotone},
 		{Name: "ablation", Group: query, Label: "Ablation", Help: "Leave out a part of EAOA: the data-driven score, the aleatoric score, or all but it.", Choice: &s.Ablation, Choices: Ablations},
 		{Name: "auto_next", Group: query, Label: "Start the next round by itself", Help: "As soon as a round closes.", Bool: &s.AutoNext},
-		{Name: "lease_seconds", Group: query, Label: "Lease", Unit: "s", Help: "How long an image stays with an annotator who does not answer.", Int: &s.LeaseSeconds, Min: 10, Max: 86_400},
 		{Name: "seed", Group: query, Label: "Seed", Help: "Rounds with the same seed, labels and settings query the same images.", Int64: &s.Seed, Min: 0, Max: math.MaxInt32},
+
+		{Name: "overlap", Group: labeling, Label: "Answers an image", Help: "People who answer each image; the answer of most of them is its label.", Int: &s.Overlap, Min: 1, Max: MaxOverlap},
+		{Name: "audit_share", Group: labeling, Label: "Audit share", Help: "Images drawn at random beside the query, as a share of the budget: the unbiased view of the pool.", Float: &s.AuditShare, Min: 0, Max: 0.5},
+		{Name: "gold_every", Group: labeling, Label: "Gold every", Unit: "answers", Help: "How often a person is asked about an image whose label is settled; 0 for never.", Int: &s.GoldEvery, Min: 0, Max: 10_000},
+		{Name: "lease_seconds", Group: labeling, Label: "Lease", Unit: "s", Help: "How long an image stays with an annotator who does not answer.", Int: &s.LeaseSeconds, Min: 10, Max: 86_400},
 
 		{Name: "width", Group: networks, Label: "Width", Unit: "channels", Help: "Channels of the first stage; 64 is the textbook ResNet-18.", Int: &s.Width, Min: 2, Max: 256},
 		{Name: "input_size", Group: networks, Label: "Input size", Unit: "px", Help: "Side of the square the networks see.", Int: &s.InputSize, Min: 8, Max: 256},

@@ -24,6 +24,7 @@ type settingsJSON winnow.Settings
 
 func (s *settingsJSON) UnmarshalJSON(data []byte) error {
 	*s = settingsJSON(winnow.DefaultSettings())
+	s.Overlap, s.AuditShare, s.GoldEvery = 1, 0, 0 // as it was before they were settings
 	return json.Unmarshal(data, (*winnow.Settings)(s))
 }
 

@@ -50,9 +50,11 @@ func Join(t testing.TB, s *db.Store, by winnow.UserID, project winnow.ProjectID,
 	}
 }
 
-// Settings are the defaults with a small budget and a short training.
+// Settings are the defaults with a small budget and a short training, and without what
+// labeling mixes in by chance.
 func Settings() winnow.Settings {
 	s := winnow.DefaultSettings()
+	s.AuditShare, s.GoldEvery = 0, 0
 	s.Budget, s.Epochs, s.Width, s.InputSize, s.CropPad = 5, 1, 2, 8, 1
 	return s
 }
