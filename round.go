@@ -95,6 +95,8 @@ type Progress struct {
 	Epoch       int           `json:"epoch,omitempty"`   // finished epochs of this network
 	Epochs      int           `json:"epochs,omitempty"`
 	Loss        float64       `json:"loss,omitempty"`     // mean over the last epoch
+	Scored      int           `json:"scored,omitempty"`   // images of the pool, by whichever workers
+	ToScore     int           `json:"to_score,omitempty"` // of so many
 	Fraction    float64       `json:"fraction,omitempty"` // of all work, 0..1
 	SecondsLeft float64       `json:"seconds_left,omitempty"`
 	Curves      []LossCurve   `json:"curves,omitempty"`

@@ -22,9 +22,9 @@ type Images interface {
 	Original(ctx context.Context, id winnow.ImageID) (data []byte, mediaType string, err error)
 }
 
-// load reads what the round trains on, scores and is tested with. Indices into the
-// input's pool are indices into pool.
-func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.RoundInput, pool []winnow.ImageID, err error) {
+// load reads what the round trains on and is tested with, and finds the pool that it
+// queries.
+func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.RoundInput, pool *pool, err error) {
 	in = ml.RoundInput{
 		Settings: round.Settings, Classes: round.Classes, Number: round.Number, K: round.K, Seed: round.Seed,
 	}
@@ -40,22 +40,21 @@ func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.Roun
 		return in, nil, err
 	}
 	test, testLabels = below(round.Classes, test, testLabels)
-	pool, err = w.images.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
+	ids, err := w.images.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
 	if err != nil {
 		return in, nil, err
 	}
-	if len(pool) == 0 {
+	if len(ids) == 0 {
 		return in, nil, winnow.Errorf(winnow.CodeInvalid, "No image of the pool is left to ask about. Import images first.")
 	}
-	in.Labels, in.TestLabels = labels, testLabels
-	for _, set := range []struct {
-		ids []winnow.ImageID
-		dst *nn.Images
-	}{{labeled, &in.Labeled}, {test, &in.Test}, {pool, &in.Pool}} {
-		if *set.dst, err = w.pixels(ctx, set.ids, size); err != nil {
-			return in, nil, err
-		}
+	if in.Labeled, err = w.pixels(ctx, labeled, size); err != nil {
+		return in, nil, err
 	}
+	if in.Test, err = w.pixels(ctx, test, size); err != nil {
+		return in, nil, err
+	}
+	pool = newPool(w, round, ids)
+	in.Labels, in.TestLabels, in.Pool = labels, testLabels, pool
 	return in, pool, nil
 }
 

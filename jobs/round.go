@@ -14,6 +14,7 @@ import (
 	"winnow/imaging"
 	"winnow/ml"
 	"winnow/ml/nn"
+	"winnow/ml/strategy"
 )
 
 // Rounds is what a worker needs of the store to move a round.
@@ -30,6 +31,13 @@ type Rounds interface {
 type Trainer interface {
 	Name() string // of what computes, kept with the round
 	RunRound(ctx context.Context, in ml.RoundInput, progress func(winnow.Progress)) (*ml.RoundOutput, error)
+	NewScorer(nets ml.Networks, needs strategy.Needs) (Scorer, error)
+}
+
+// Scorer scores images by networks that were made ready.
+type Scorer interface {
+	Score(ctx context.Context, images nn.Images, progress func(scored int)) (ml.Scores, error)
+	Close()
 }
 
 // settleTimeout bounds the last write of a round whose own context has ended.
@@ -113,7 +121,7 @@ func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slo
 	items := make([]winnow.Item, len(out.Query))
 	for i, c := range out.Query {
 		items[i] = winnow.Item{
-			RoundID: round.ID, ProjectID: round.ProjectID, ImageID: pool[c.Index],
+			RoundID: round.ID, ProjectID: round.ProjectID, ImageID: pool.ids[c.Index],
 			Rank: i + 1, Slice: winnow.SliceQuery, Scores: c.Scores, Class: -1,
 		}
 	}

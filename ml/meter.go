@@ -22,8 +22,10 @@ type meter struct {
 	mu       sync.Mutex
 	start    time.Time
 	reported time.Time
-	total    int // units of work: one image scored
+	total    int // units of work: one image scored by one network
 	finished int
+	stageAt  time.Time // when the stage began
+	before   int       // finished by then
 	now      winnow.Progress
 	networks map[string]nn.Progress // in training
 }
@@ -46,6 +48,8 @@ func (m *meter) stage(stage, network string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.now.Stage, m.now.Network = stage, network
+	m.now.Scored, m.now.ToScore = 0, 0
+	m.stageAt, m.before = time.Now(), m.finished
 	m.send(true)
 }
 
@@ -96,6 +100,19 @@ func (m *meter) curve(network string, loss float64) {
 	m.now.Curves = curves
 }
 
+// scoringPool returns the callback of a pool's scoring by so many networks.
+func (m *meter) scoringPool(networks, images int) func(scored int) {
+	counted := 0
+	return func(scored int) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.finished += (scored - counted) * networks
+		counted = scored
+		m.now.Scored, m.now.ToScore = scored, images
+		m.send(scored == images)
+	}
+}
+
 // scoring returns the callback of one network's run over some images.
 func (m *meter) scoring() func(done, total int) {
 	counted := 0
@@ -120,9 +137,10 @@ func (m *meter) send(must bool) {
 	if m.total > 0 {
 		m.now.Fraction = float64(m.finished) / float64(m.total)
 	}
+	// What is left goes on as the stage does: others may help to score, and not to train.
 	m.now.SecondsLeft = 0
-	if m.now.Fraction > 0 {
-		m.now.SecondsLeft = m.now.Elapsed.Seconds() * (1 - m.now.Fraction) / m.now.Fraction
+	if done := m.finished - m.before; done > 0 {
+		m.now.SecondsLeft = now.Sub(m.stageAt).Seconds() * float64(m.total-m.finished) / float64(done)
 	}
 	m.report(m.now)
 }

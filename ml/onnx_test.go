@@ -20,7 +20,9 @@ func TestRunRoundONNX(t *testing.T) {
 	}
 	t.Cleanup(be.Close)
 	in := testRound()
+	pool := in.Pool.(held).images
 	run := func(be *backend.Backend) *RoundOutput {
+		in.Pool = Hold(be, pool)
 		out, err := RunRound(t.Context(), be, in, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -29,9 +29,16 @@ type RoundInput struct {
 
 	Labeled    nn.Images
 	Labels     []int // 0..C-1, C for unknown
-	Pool       nn.Images
+	Pool       Pool
 	Test       nn.Images
 	TestLabels []int // known classes only
+
+	// Trained are networks of an earlier attempt at the same round; they are not trained
+	// again.
+	Trained Networks
+	// Keep, if not nil, is given the networks as soon as any was trained, before the pool
+	// is scored.
+	Keep func(ctx context.Context, nets Networks) error
 }
 
 // Choice is one image of the query: an index into the pool, and why.
@@ -40,13 +47,12 @@ type Choice struct {
 	Scores winnow.Scores
 }
 
-// RoundOutput is the query in rank order, the figures, and the networks; a network is
-// nil when the strategy did not need it or there was nothing to train it on.
+// RoundOutput is the query in rank order, the figures, and the networks.
 type RoundOutput struct {
-	Query                []Choice
-	ColdStart            bool
-	Metrics              winnow.Metrics
-	Detector, Classifier *nn.Network
+	Query     []Choice
+	ColdStart bool
+	Metrics   winnow.Metrics
+	Networks
 }
 
 // RunRound trains what the strategy needs, and the classifier whenever there are test
@@ -59,8 +65,8 @@ type RoundOutput struct {
 // the networks are sure of them, and the round goes on.
 //
 // Progress, if not nil, is called from one goroutine at a time. Errors: those of
-// nn.Train and of the strategy, with what was being done; winnow.CodeInvalid for an
-// empty pool; ctx's error.
+// nn.Train, of the pool and of the strategy, with what was being done;
+// winnow.CodeInvalid for an empty pool; ctx's error.
 func RunRound(ctx context.Context, be *backend.Backend, in RoundInput, progress func(winnow.Progress)) (*RoundOutput, error) {
 	if err := in.validate(); err != nil {
 		return nil, err
@@ -69,7 +75,7 @@ func RunRound(ctx context.Context, be *backend.Backend, in RoundInput, progress 
 	if err != nil {
 		return nil, err
 	}
-	out := &RoundOutput{Metrics: winnow.Metrics{PoolSize: in.Pool.N, TestImages: in.Test.N}}
+	out := &RoundOutput{Metrics: winnow.Metrics{PoolSize: in.Pool.Len(), TestImages: in.Test.N}}
 	for _, label := range in.Labels {
 		if label < in.Classes {
 			out.Metrics.LabeledKnown++
@@ -77,22 +83,18 @@ func RunRound(ctx context.Context, be *backend.Backend, in RoundInput, progress 
 			out.Metrics.LabeledUnknown++
 		}
 	}
-	needs := chosen.Needs()
-	if in.Test.N > 0 {
-		needs.Classifier = true
-	}
 	if out.Metrics.LabeledKnown == 0 {
 		out.ColdStart = true
-		chosen, needs = strategy.Random{}, strategy.Needs{}
+		chosen = strategy.Random{}
 	}
 
-	r := round{in: in, be: be, meter: newMeter(progress)}
-	if err := r.train(ctx, needs, out); err != nil {
+	r := round{in: in, be: be, needs: chosen.Needs(), meter: newMeter(progress)}
+	if err := r.train(ctx, out); err != nil {
 		return nil, err
 	}
 	query := strategy.Input{
 		Settings: in.Settings, Classes: in.Classes, Round: in.Number, K: in.K, Seed: in.Seed,
-		Pool: in.Pool.N, Labels: in.Labels,
+		Pool: in.Pool.Len(), Labels: in.Labels,
 	}
 	if err := r.score(ctx, out, &query); err != nil {
 		return nil, err
@@ -118,7 +120,7 @@ func RunRound(ctx context.Context, be *backend.Backend, in RoundInput, progress 
 
 func (in *RoundInput) validate() error {
 	switch {
-	case in.Pool.N == 0:
+	case in.Pool == nil || in.Pool.Len() == 0:
 		return winnow.Invalid("pool", "No unlabeled image is left to query.")
 	case in.Classes < 1:
 		return winnow.Invalid("classes", "A round needs at least one known class.")
@@ -138,6 +140,7 @@ func (in *RoundInput) validate() error {
 type round struct {
 	in    RoundInput
 	be    *backend.Backend
+	needs strategy.Needs
 	meter *meter
 }
 
@@ -153,27 +156,24 @@ type job struct {
 // train trains the networks needed. On the pure-Go backend both at once, since a single
 // training does not fill several cores; elsewhere one after the other: they fill their
 // device with one, and on ONNX Runtime two at once took longer by a tenth.
-func (r *round) train(ctx context.Context, needs strategy.Needs, out *RoundOutput) error {
+func (r *round) train(ctx context.Context, out *RoundOutput) error {
 	start := time.Now()
-	jobs := r.jobs(needs, out)
+	jobs, err := r.jobs(ctx, out)
+	if err != nil {
+		return err
+	}
+	r.expect(jobs, out)
 	if len(jobs) > 0 {
 		r.meter.stage("training", jobs[0].name)
 	}
-	for _, j := range jobs {
-		r.meter.expect(trainingCost * j.images.N * j.cfg.Epochs)
-		r.meter.expect(r.in.Pool.N + r.in.Labeled.N)
-		if j.into == &out.Classifier {
-			r.meter.expect(r.in.Test.N)
-		}
-	}
 	// A network that fails stops the other, and its error is the one reported.
-	group, ctx := errgroup.WithContext(ctx)
+	group, gctx := errgroup.WithContext(ctx)
 	if r.be.Kind() != backend.Go {
 		group.SetLimit(1)
 	}
 	for _, j := range jobs {
 		group.Go(func() error {
-			net, err := nn.Train(ctx, r.be, j.cfg, j.images, j.labels, r.meter.training(j.name, j.images.N))
+			net, err := nn.Train(gctx, r.be, j.cfg, j.images, j.labels, r.meter.training(j.name, j.images.N))
 			if err != nil {
 				return fmt.Errorf("train the %s: %w", j.name, err)
 			}
@@ -181,16 +181,59 @@ func (r *round) train(ctx context.Context, needs strategy.Needs, out *RoundOutpu
 			return nil
 		})
 	}
-	err := group.Wait()
+	err = group.Wait()
 	out.Metrics.TrainSeconds = time.Since(start).Seconds()
-	return err
+	if err != nil || len(jobs) == 0 || r.in.Keep == nil {
+		return err
+	}
+	if err := r.in.Keep(ctx, out.Networks); err != nil {
+		return fmt.Errorf("keep the networks: %w", err)
+	}
+	return nil
 }
 
-// jobs lists the networks to train: the detector on everything labeled, with C+1
-// outputs, and the classifier on the knowns, with C.
-func (r *round) jobs(needs strategy.Needs, out *RoundOutput) []job {
+// expect announces the round's work to the meter.
+func (r *round) expect(jobs []job, out *RoundOutput) {
+	for _, j := range jobs {
+		r.meter.expect(trainingCost * j.images.N * j.cfg.Epochs)
+	}
+	r.meter.expect(r.scorings() * r.in.Pool.Len())
+	for _, needed := range []bool{r.needs.DetectorFeatures, r.needs.ClassifierFeatures} {
+		if needed {
+			r.meter.expect(r.in.Labeled.N)
+		}
+	}
+	if !out.ColdStart {
+		r.meter.expect(r.in.Test.N)
+	}
+}
+
+// scorings is how often each image of the pool is scored.
+func (r *round) scorings() int {
+	n := 0
+	for _, needed := range []bool{r.needs.Detector(), r.needs.Classifier()} {
+		if needed {
+			n++
+		}
+	}
+	return n
+}
+
+// jobs lists the networks that are still to train: the detector on everything labeled,
+// with C+1 outputs, and the classifier on the knowns, with C. Test images alone ask
+// for a classifier, too.
+func (r *round) jobs(ctx context.Context, out *RoundOutput) ([]job, error) {
+	out.Networks = r.in.Trained
+	detector := r.needs.Detector() && out.Detector == nil
+	classifier := (r.needs.Classifier() || r.in.Test.N > 0 && !out.ColdStart) && out.Classifier == nil
+	if !detector && !classifier {
+		return nil, nil
+	}
 	s := r.in.Settings
-	mean, std := nn.MeanStd(r.in.Pool)
+	mean, std, err := meanStd(ctx, r.in.Pool)
+	if err != nil {
+		return nil, err
+	}
 	base := nn.Config{
 		Width: s.Width, InputSize: s.InputSize, Epochs: s.Epochs, Batch: s.Batch,
 		LearningRate: s.LearningRate, LRStep: s.LRStep, LRGamma: s.LRGamma,
@@ -198,7 +241,7 @@ func (r *round) jobs(needs strategy.Needs, out *RoundOutput) []job {
 		AllowEmpty: true, Mean: mean, Std: std,
 	}
 	var jobs []job
-	if needs.Detector {
+	if detector {
 		cfg := base
 		cfg.Outputs, cfg.Seed = r.in.Classes+1, deriveSeed(r.in.Seed, 1)
 		if out.Metrics.LabeledUnknown > 0 {
@@ -206,13 +249,13 @@ func (r *round) jobs(needs strategy.Needs, out *RoundOutput) []job {
 		}
 		jobs = append(jobs, job{"detector", cfg, r.in.Labeled, r.in.Labels, &out.Detector})
 	}
-	if needs.Classifier {
+	if classifier {
 		cfg := base
 		cfg.Outputs, cfg.Seed = r.in.Classes, deriveSeed(r.in.Seed, 2)
 		images, labels := r.in.knowns()
 		jobs = append(jobs, job{"classifier", cfg, images, labels, &out.Classifier})
 	}
-	return jobs
+	return jobs, nil
 }
 
 // knowns are the labeled images of known classes.
@@ -229,9 +272,22 @@ func (in *RoundInput) knowns() (nn.Images, []int) {
 	return images, labels
 }
 
-// score runs the networks over the pool, the labeled and the test images, plain.
+// score runs the networks over the pool, the labeled and the test images, plain, each
+// as far as anybody reads what they say.
 func (r *round) score(ctx context.Context, out *RoundOutput, q *strategy.Input) error {
 	start := time.Now()
+	if r.scorings() > 0 || out.Classifier != nil {
+		r.meter.stage("scoring", "")
+	}
+	if r.scorings() > 0 {
+		report := r.meter.scoringPool(r.scorings(), r.in.Pool.Len())
+		pool, err := r.in.Pool.Score(ctx, out.Networks, r.needs, report)
+		if err != nil {
+			return err
+		}
+		q.PoolDetectorLogits, q.PoolDetectorFeatures = pool.DetectorLogits, pool.DetectorFeatures
+		q.PoolClassifierLogits, q.PoolClassifierFeatures = pool.ClassifierLogits, pool.ClassifierFeatures
+	}
 	infer := func(name string, net *nn.Network, images nn.Images) (logits, features eaoa.Matrix, err error) {
 		o, err := net.Infer(ctx, r.be, images, r.meter.scoring())
 		if err != nil {
@@ -240,31 +296,23 @@ func (r *round) score(ctx context.Context, out *RoundOutput, q *strategy.Input) 
 		return eaoa.Matrix{Rows: o.N, Cols: o.Outputs, Data: o.Logits}, eaoa.Matrix{Rows: o.N, Cols: o.Features, Data: o.Feature}, nil
 	}
 	var err error
-	if net := out.Detector; net != nil {
-		r.meter.stage("scoring", "detector")
-		if q.PoolDetectorLogits, q.PoolDetectorFeatures, err = infer("detector", net, r.in.Pool); err != nil {
-			return err
-		}
-		if _, q.LabeledDetectorFeatures, err = infer("detector", net, r.in.Labeled); err != nil {
+	if r.needs.DetectorFeatures {
+		if _, q.LabeledDetectorFeatures, err = infer("detector", out.Detector, r.in.Labeled); err != nil {
 			return err
 		}
 	}
-	if net := out.Classifier; net != nil {
-		r.meter.stage("scoring", "classifier")
-		if q.PoolClassifierLogits, q.PoolClassifierFeatures, err = infer("classifier", net, r.in.Pool); err != nil {
+	if r.needs.ClassifierFeatures {
+		if _, q.LabeledClassifierFeatures, err = infer("classifier", out.Classifier, r.in.Labeled); err != nil {
 			return err
 		}
-		if _, q.LabeledClassifierFeatures, err = infer("classifier", net, r.in.Labeled); err != nil {
+	}
+	if r.in.Test.N > 0 && out.Classifier != nil {
+		logits, _, err := infer("classifier", out.Classifier, r.in.Test)
+		if err != nil {
 			return err
 		}
-		if r.in.Test.N > 0 {
-			logits, _, err := infer("classifier", net, r.in.Test)
-			if err != nil {
-				return err
-			}
-			accuracy := accuracy(logits, r.in.TestLabels)
-			out.Metrics.TestAccuracy = &accuracy
-		}
+		accuracy := accuracy(logits, r.in.TestLabels)
+		out.Metrics.TestAccuracy = &accuracy
 	}
 	out.Metrics.ScoreSeconds = time.Since(start).Seconds()
 	return nil

@@ -56,8 +56,17 @@ func testRound() RoundInput {
 	return RoundInput{
 		Settings: testSettings(), Classes: classes, Number: 1, K: 3, Seed: 7,
 		Labeled: shapes(labels, 16, 1), Labels: labels,
-		Pool: shapes(pool, 16, 2), Test: shapes(test, 16, 3), TestLabels: test,
+		Pool: inMemory(shapes(pool, 16, 2)), Test: shapes(test, 16, 3), TestLabels: test,
 	}
+}
+
+// inMemory is a pool on the default backend, which needs no closing.
+func inMemory(images nn.Images) Pool {
+	be, err := backend.Open(backend.Default)
+	if err != nil {
+		panic(err)
+	}
+	return Hold(be, images)
 }
 
 func open(t *testing.T) *backend.Backend {
@@ -98,7 +107,7 @@ func TestRunRound(t *testing.T) {
 	}
 	seen := map[int]bool{}
 	for _, c := range out.Query {
-		if c.Index < 0 || c.Index >= in.Pool.N || seen[c.Index] || !c.Scores.HasScores {
+		if c.Index < 0 || c.Index >= in.Pool.Len() || seen[c.Index] || !c.Scores.HasScores {
 			t.Errorf("bad choice %+v", c)
 		}
 		seen[c.Index] = true
@@ -183,7 +192,7 @@ func TestRoundShapes(t *testing.T) {
 				t.Errorf("cold start %v, detector %v, classifier %v; want %v, %v, %v",
 					out.ColdStart, out.Detector != nil, out.Classifier != nil, tt.cold, tt.detector, tt.classifier)
 			}
-			if want := min(in.Settings.Budget, in.Pool.N); len(out.Query) != want {
+			if want := min(in.Settings.Budget, in.Pool.Len()); len(out.Query) != want {
 				t.Errorf("%d images queried, want %d", len(out.Query), want)
 			}
 			if got, want := out.Metrics.TestAccuracy != nil, in.Test.N > 0 && !tt.cold; got != want {
@@ -201,12 +210,12 @@ func TestRoundErrors(t *testing.T) {
 		code   winnow.Code
 		says   string
 	}{
-		{"empty pool", func(in *RoundInput) { in.Pool = nn.Images{} }, winnow.CodeInvalid, "No unlabeled image"},
+		{"empty pool", func(in *RoundInput) { in.Pool = inMemory(nn.Images{}) }, winnow.CodeInvalid, "No unlabeled image"},
 		{"unknown strategy", func(in *RoundInput) { in.Settings.Strategy = "tarot" }, winnow.CodeInvalid, "tarot"},
 		{"diverging", func(in *RoundInput) { in.Settings.LearningRate = 1e30 }, winnow.CodeInvalid, "diverged"},
 		{"too small", func(in *RoundInput) {
 			in.Settings.InputSize = 4
-			in.Pool, in.Labeled, in.Test = nn.Images{N: 80, Size: 4, RGB: make([]byte, 80*48)}, nn.Images{N: 32, Size: 4, RGB: make([]byte, 32*48)}, nn.Images{N: 30, Size: 4, RGB: make([]byte, 30*48)}
+			in.Pool, in.Labeled, in.Test = inMemory(nn.Images{N: 80, Size: 4, RGB: make([]byte, 80*48)}), nn.Images{N: 32, Size: 4, RGB: make([]byte, 32*48)}, nn.Images{N: 30, Size: 4, RGB: make([]byte, 30*48)}
 		}, winnow.CodeInvalid, "at least 8 pixels"},
 		{"label out of range", func(in *RoundInput) { in.Labels[0] = 9 }, winnow.CodeInternal, "out of range"},
 		{"labels missing", func(in *RoundInput) { in.Labels = in.Labels[1:] }, winnow.CodeInternal, "labels"},

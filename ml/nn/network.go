@@ -43,7 +43,9 @@ func (n *Network) finite() bool {
 	return true
 }
 
-// inferBatch is how many images are scored at once.
+// inferBatch is how many images are scored at once. It is the same however many there
+// are to score, so that what a network says of an image does not depend on how a pool
+// is cut.
 const inferBatch = 64
 
 // Infer runs the network over the plain images, in their order. Progress, if not nil,
@@ -51,28 +53,38 @@ const inferBatch = 64
 // winnow.CodeInternal when the images are not of the network's size; ctx's error
 // between batches.
 func (n *Network) Infer(ctx context.Context, be *backend.Backend, images Images, progress func(done, total int)) (Output, error) {
+	if images.N == 0 {
+		return n.output(0), images.validate()
+	}
+	s, err := n.NewScorer(be)
+	if err != nil {
+		return Output{}, err
+	}
+	defer s.Close()
+	return s.Infer(ctx, images, progress)
+}
+
+func (n *Network) output(images int) Output {
+	out := Output{N: images, Outputs: n.Outputs, Features: n.Features()}
+	out.Logits = make([]float32, out.N*out.Outputs)
+	out.Feature = make([]float32, out.N*out.Features)
+	return out
+}
+
+// Infer is that of the network, without making the graph anew each time.
+func (s *Scorer) Infer(ctx context.Context, images Images, progress func(done, total int)) (Output, error) {
 	if err := images.validate(); err != nil {
 		return Output{}, err
 	}
-	out := Output{N: images.N, Outputs: n.Outputs, Features: n.Features()}
-	out.Logits = make([]float32, out.N*out.Outputs)
-	out.Feature = make([]float32, out.N*out.Features)
-	if images.N == 0 {
-		return out, nil
+	if images.N > 0 && images.Size != s.net.InputSize {
+		return Output{}, winnow.Errorf(winnow.CodeInternal, "The images are %d pixels a side, the network sees %d.", images.Size, s.net.InputSize)
 	}
-	if images.Size != n.InputSize {
-		return Output{}, winnow.Errorf(winnow.CodeInternal, "The images are %d pixels a side, the network sees %d.", images.Size, n.InputSize)
-	}
-	s, err := n.newScorer(be, min(inferBatch, images.N))
-	if err != nil {
-		return Output{}, fmt.Errorf("prepare scoring: %w", err)
-	}
-	defer s.close()
+	out := s.net.output(images.N)
 
 	// The pure-Go backend computes a batch on one core, more or less: score as many
 	// batches at once as there are cores.
 	workers := 1
-	if be.Kind() == backend.Go {
+	if s.kind == backend.Go {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var (
@@ -111,19 +123,30 @@ func (n *Network) Infer(ctx context.Context, be *backend.Backend, images Images,
 	return out, nil
 }
 
-// scorer is a network's graph for one batch size, with the weights at hand.
-type scorer struct {
+// Scorer is a network made ready to run on a backend: its graph for one batch size,
+// with the weights at hand. It must be closed.
+type Scorer struct {
+	net    *Network
+	kind   backend.Kind
 	batch  int
 	layout layout
 	table  *normalizer
-	size   int // of images
 	exec   *graph.Exec
 	state  []*tensors.Tensor // weights, then statistics; none when they are constants of the graph
 }
 
-func (n *Network) newScorer(be *backend.Backend, batch int) (*scorer, error) {
+// NewScorer makes the network ready to run on be.
+func (n *Network) NewScorer(be *backend.Backend) (*Scorer, error) {
+	s, err := n.newScorer(be, inferBatch)
+	if err != nil {
+		return nil, fmt.Errorf("prepare scoring: %w", err)
+	}
+	return s, nil
+}
+
+func (n *Network) newScorer(be *backend.Backend, batch int) (*Scorer, error) {
 	f := formFor(be)
-	s := &scorer{batch: batch, layout: f.layout(batch, inputChannels, n.InputSize), table: newNormalizer(n.Mean, n.Std), size: n.InputSize}
+	s := &Scorer{net: n, kind: be.Kind(), batch: batch, layout: f.layout(batch, inputChannels, n.InputSize), table: newNormalizer(n.Mean, n.Std)}
 	weights, stats := architecture(n.Outputs, n.Width)
 	var state []*tensors.Tensor
 	for i, spec := range weights {
@@ -167,7 +190,8 @@ func (n *Network) newScorer(be *backend.Backend, batch int) (*scorer, error) {
 	return s, err
 }
 
-func (s *scorer) close() {
+// Close frees what the scorer holds on the backend.
+func (s *Scorer) Close() {
 	s.exec.Finalize()
 	for _, t := range s.state {
 		_ = t.FinalizeAll() // frees memory; there is nothing to do when it fails
@@ -177,9 +201,9 @@ func (s *scorer) close() {
 // score runs images from..to-1, at most a batch, and puts what the network says of
 // them in their place in out. A short batch is filled up with what data holds, so that
 // one graph does for all.
-func (s *scorer) score(data []float32, images Images, from, to int, out Output) error {
+func (s *Scorer) score(data []float32, images Images, from, to int, out Output) error {
 	for i := from; i < to; i++ {
-		s.table.place(data, s.layout, i-from, images.At(i), s.size, view{})
+		s.table.place(data, s.layout, i-from, images.At(i), s.net.InputSize, view{})
 	}
 	return safely(func() error {
 		args := make([]any, 0, len(s.state)+1)

@@ -31,28 +31,39 @@ func (im Images) validate() error {
 	return nil
 }
 
-// MeanStd returns the mean and standard deviation of each channel over all pixels of
-// the images, in units of 0..1. A channel that does not vary has standard deviation 1,
-// so that normalising by it is safe; no images give mean 0 and standard deviation 1.
-func MeanStd(images Images) (mean, std [3]float64) {
+// Histogram counts the values of each channel: what MeanStd needs of images that are
+// not all at hand at once. It is exact, and cheaper than floating point a pixel.
+type Histogram [3][256]int64
+
+// Add counts the pixels of images.
+func (h *Histogram) Add(images Images) {
+	for i := 0; i+2 < len(images.RGB); i += 3 {
+		h[0][images.RGB[i]]++
+		h[1][images.RGB[i+1]]++
+		h[2][images.RGB[i+2]]++
+	}
+}
+
+// MeanStd returns the mean and standard deviation of each channel over all pixels
+// added, in units of 0..1. A channel that does not vary has standard deviation 1, so
+// that normalising by it is safe; no images give mean 0 and standard deviation 1.
+func (h *Histogram) MeanStd() (mean, std [3]float64) {
 	std = [3]float64{1, 1, 1}
-	if images.N == 0 {
+	var pixels int64
+	for _, k := range h[0] {
+		pixels += k
+	}
+	if pixels == 0 {
 		return mean, std
 	}
-	var count [3][256]int64 // exact, and cheaper than floating point a pixel
-	for i := 0; i+2 < len(images.RGB); i += 3 {
-		count[0][images.RGB[i]]++
-		count[1][images.RGB[i+1]]++
-		count[2][images.RGB[i+2]]++
-	}
-	n := float64(len(images.RGB) / 3)
+	n := float64(pixels)
 	for c := range 3 {
-		for v, k := range count[c] {
+		for v, k := range h[c] {
 			mean[c] += float64(k) * float64(v) / 255
 		}
 		mean[c] /= n
 		variance := 0.0
-		for v, k := range count[c] {
+		for v, k := range h[c] {
 			d := float64(v)/255 - mean[c]
 			variance += float64(k) * d * d
 		}
@@ -61,6 +72,13 @@ func MeanStd(images Images) (mean, std [3]float64) {
 		}
 	}
 	return mean, std
+}
+
+// MeanStd is that of a histogram of the images.
+func MeanStd(images Images) (mean, std [3]float64) {
+	var h Histogram
+	h.Add(images)
+	return h.MeanStd()
 }
 
 // Config says what to train and how. Outputs is the number of logits; the other fields

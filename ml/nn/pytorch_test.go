@@ -171,7 +171,7 @@ func compareWithTorch(t *testing.T, be *backend.Backend, c torchCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
+	defer s.Close()
 	results, err := s.exec.Call(append(anys(s.state), tensors.FromFlatDataAndDimensions(data, l.dims...))...)
 	if err != nil {
 		t.Fatal(err)

@@ -156,7 +156,7 @@ func (e *Experiment) run(ctx context.Context, be *backend.Backend, l *log, meter
 		out, err := e.runRound(ctx, be, ml.RoundInput{
 			Settings: settings, Classes: len(e.Known), Number: round, K: k, Seed: seed*1_000_003 + int64(round),
 			Labeled: gather(e.Data.Train, labeled), Labels: given,
-			Pool: gather(e.Data.Train, pool),
+			Pool: ml.Hold(be, gather(e.Data.Train, pool)),
 			Test: e.Data.Test, TestLabels: o.indices(e.Data.TestLabels),
 		}, meter.stage(strategy, seed, round))
 		if err != nil {

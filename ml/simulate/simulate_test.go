@@ -41,7 +41,7 @@ func everyOther(_ context.Context, _ *backend.Backend, in ml.RoundInput, progres
 	out := &ml.RoundOutput{Metrics: winnow.Metrics{TestAccuracy: &accuracy, TrainSeconds: 1}}
 	offset := int(in.Seed) % 2 // seeds differ
 	for i := range in.Settings.Budget {
-		out.Query = append(out.Query, ml.Choice{Index: (2*i + offset) % in.Pool.N})
+		out.Query = append(out.Query, ml.Choice{Index: (2*i + offset) % in.Pool.Len()})
 	}
 	progress(winnow.Progress{Stage: "training", Fraction: 0.5})
 	return out, nil
@@ -195,7 +195,7 @@ func TestRunLabelsThePoolToItsEnd(t *testing.T) {
 	e.Settings.Budget, e.Rounds = 150, 5
 	e.runRound = func(_ context.Context, _ *backend.Backend, in ml.RoundInput, _ func(winnow.Progress)) (*ml.RoundOutput, error) {
 		out := &ml.RoundOutput{}
-		for i := range min(in.Settings.Budget, in.Pool.N) {
+		for i := range min(in.Settings.Budget, in.Pool.Len()) {
 			out.Query = append(out.Query, ml.Choice{Index: i})
 		}
 		return out, nil

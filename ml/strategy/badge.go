@@ -17,8 +17,8 @@ type Badge struct{}
 // Name returns "badge".
 func (Badge) Name() string { return "badge" }
 
-// Needs returns the classifier.
-func (Badge) Needs() Needs { return Needs{Classifier: true} }
+// Needs returns both outputs of the classifier.
+func (Badge) Needs() Needs { return Needs{ClassifierLogits: true, ClassifierFeatures: true} }
 
 // Query selects centres in the order in which the seeding draws them.
 func (Badge) Query(ctx context.Context, in Input) (Query, error) {

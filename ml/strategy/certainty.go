@@ -12,8 +12,8 @@ type Certainty struct{}
 // Name returns "certainty".
 func (Certainty) Name() string { return "certainty" }
 
-// Needs returns the classifier.
-func (Certainty) Needs() Needs { return Needs{Classifier: true} }
+// Needs returns the classifier's logits.
+func (Certainty) Needs() Needs { return Needs{ClassifierLogits: true} }
 
 // Query selects the images of lowest entropy, that one first.
 func (Certainty) Query(_ context.Context, in Input) (Query, error) {

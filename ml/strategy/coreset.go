@@ -15,8 +15,8 @@ type Coreset struct{}
 // Name returns "coreset".
 func (Coreset) Name() string { return "coreset" }
 
-// Needs returns the classifier.
-func (Coreset) Needs() Needs { return Needs{Classifier: true} }
+// Needs returns the classifier's features.
+func (Coreset) Needs() Needs { return Needs{ClassifierFeatures: true} }
 
 // Query selects centres in the order in which the greedy takes them.
 func (Coreset) Query(ctx context.Context, in Input) (Query, error) {

@@ -16,8 +16,10 @@ type EAOA struct{}
 // Name returns "eaoa".
 func (EAOA) Name() string { return "eaoa" }
 
-// Needs returns both networks.
-func (EAOA) Needs() Needs { return Needs{Detector: true, Classifier: true} }
+// Needs returns both outputs of the detector and the classifier's logits.
+func (EAOA) Needs() Needs {
+	return Needs{DetectorLogits: true, DetectorFeatures: true, ClassifierLogits: true}
+}
 
 // Query selects as package eaoa does, and gives the scores of what it selected.
 func (EAOA) Query(ctx context.Context, in Input) (Query, error) {

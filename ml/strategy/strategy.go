@@ -17,16 +17,22 @@ import (
 type Strategy interface {
 	// Name is the one that winnow.Strategies lists.
 	Name() string
-	// Needs says which networks' outputs the strategy reads.
+	// Needs says what of the networks' outputs the strategy reads.
 	Needs() Needs
 	// Query selects min(b, N) images. It may fail with winnow.CodeInvalid on
 	// inputs that do not fit together, or with ctx's error.
 	Query(ctx context.Context, in Input) (Query, error)
 }
 
-// Needs are the networks whose outputs a strategy reads; what it does not need may
-// be left empty in its Input.
-type Needs struct{ Detector, Classifier bool }
+// Needs are the outputs of the networks that a strategy reads; what it does not need
+// may be left empty in its Input.
+type Needs struct{ DetectorLogits, DetectorFeatures, ClassifierLogits, ClassifierFeatures bool }
+
+// Detector reports whether anything of the detector is read.
+func (n Needs) Detector() bool { return n.DetectorLogits || n.DetectorFeatures }
+
+// Classifier reports whether anything of the classifier is read.
+func (n Needs) Classifier() bool { return n.ClassifierLogits || n.ClassifierFeatures }
 
 // Input is what a strategy may look at. N is Pool, M the number of labeled
 // examples, C of known classes, d of a network's features.

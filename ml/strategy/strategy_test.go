@@ -78,11 +78,20 @@ func TestNeedsIsWhatIsRead(t *testing.T) {
 	for _, name := range winnow.Strategies {
 		s, _ := strategy.ByName(name)
 		in := input(3, 50, 10, 3, 8, 5)
-		if !s.Needs().Detector {
-			in.PoolDetectorLogits, in.PoolDetectorFeatures, in.LabeledDetectorFeatures = eaoa.Matrix{}, eaoa.Matrix{}, eaoa.Matrix{}
-		}
-		if !s.Needs().Classifier {
-			in.PoolClassifierLogits, in.PoolClassifierFeatures, in.LabeledClassifierFeatures = eaoa.Matrix{}, eaoa.Matrix{}, eaoa.Matrix{}
+		for _, of := range []struct {
+			needed   bool
+			matrices []*eaoa.Matrix
+		}{
+			{s.Needs().DetectorLogits, []*eaoa.Matrix{&in.PoolDetectorLogits}},
+			{s.Needs().DetectorFeatures, []*eaoa.Matrix{&in.PoolDetectorFeatures, &in.LabeledDetectorFeatures}},
+			{s.Needs().ClassifierLogits, []*eaoa.Matrix{&in.PoolClassifierLogits}},
+			{s.Needs().ClassifierFeatures, []*eaoa.Matrix{&in.PoolClassifierFeatures, &in.LabeledClassifierFeatures}},
+		} {
+			for _, m := range of.matrices {
+				if !of.needed {
+					*m = eaoa.Matrix{}
+				}
+			}
 		}
 		if _, err := s.Query(t.Context(), in); err != nil {
 			t.Errorf("%s reads what it does not need: %v", name, err)

@@ -14,8 +14,8 @@ type Uncertainty struct{}
 // Name returns "uncertainty".
 func (Uncertainty) Name() string { return "uncertainty" }
 
-// Needs returns the classifier.
-func (Uncertainty) Needs() Needs { return Needs{Classifier: true} }
+// Needs returns the classifier's logits.
+func (Uncertainty) Needs() Needs { return Needs{ClassifierLogits: true} }
 
 // Query selects the images of highest entropy, that one first.
 func (Uncertainty) Query(_ context.Context, in Input) (Query, error) {
