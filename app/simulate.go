@@ -74,9 +74,12 @@ and --energy-weight 0 for the detector without its energy loss.`,
 // addSettings adds a flag for each setting that an experiment may choose.
 func addSettings(flags *pflag.FlagSet, s *winnow.Settings) {
 	for _, setting := range s.Fields() {
+		if setting.Group == "Labeling" {
+			continue // the web application's: an oracle has no colleagues and keeps nothing to itself
+		}
 		switch setting.Name {
-		case "strategy", "seed", "auto_next", "lease_seconds":
-			continue // each run sets the first two; the others are the web application's
+		case "strategy", "seed", "auto_next":
+			continue // each run sets the first two; rounds follow each other as it is
 		}
 		help := setting.Help
 		if help == "" {

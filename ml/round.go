@@ -195,7 +195,7 @@ func (r *round) train(ctx context.Context, out *RoundOutput) error {
 // expect announces the round's work to the meter.
 func (r *round) expect(jobs []job, out *RoundOutput) {
 	for _, j := range jobs {
-		r.meter.expect(trainingCost * j.images.N * j.cfg.Epochs)
+		r.meter.expect(trainingCost * j.images.N * j.cfg.Passes(j.images.N))
 	}
 	r.meter.expect(r.scorings() * r.in.Pool.Len())
 	for _, needed := range []bool{r.needs.DetectorFeatures, r.needs.ClassifierFeatures} {
@@ -234,12 +234,8 @@ func (r *round) jobs(ctx context.Context, out *RoundOutput) ([]job, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := nn.Config{
-		Width: s.Width, InputSize: s.InputSize, Epochs: s.Epochs, Batch: s.Batch,
-		LearningRate: s.LearningRate, LRStep: s.LRStep, LRGamma: s.LRGamma,
-		Momentum: s.Momentum, WeightDecay: s.WeightDecay, CropPad: s.CropPad, Flip: s.Flip,
-		AllowEmpty: true, Mean: mean, Std: std,
-	}
+	base := recipe(s)
+	base.AllowEmpty, base.Mean, base.Std = true, mean, std
 	var jobs []job
 	if detector {
 		cfg := base

@@ -91,8 +91,11 @@ type Config struct {
 
 	Epochs, Batch         int
 	LearningRate, LRGamma float64
-	LRStep                int // epochs between drops of the learning rate
+	LRStep                int  // epochs between drops of the learning rate
+	OneCycle              bool // the learning rate goes up to LearningRate and down to 0 instead
+	MinSteps              int  // more passes than Epochs where these make fewer steps
 	Momentum, WeightDecay float64
+	Nesterov              bool // look ahead along the momentum
 	CropPad               int  // zero padding before the random crop
 	Flip                  bool // random horizontal flip
 	Energy                *Energy

@@ -77,10 +77,14 @@ func (t *trainer) graph(in []*graph.Node) []*graph.Node {
 
 	out := make([]*graph.Node, 2*w+s, 2*w+s+1)
 	for i, spec := range t.weights {
-		// PyTorch's SGD: v = m v + (g + d w); w = w - rate v.
+		// PyTorch's SGD: v = m v + (g + d w); w = w - rate v, with Nesterov w - rate (g + d w + m v).
 		g := graph.Add(p.grads[spec.name], graph.MulScalar(weights[i], t.cfg.WeightDecay))
 		v := graph.Add(graph.MulScalar(velocities[i], t.cfg.Momentum), g)
-		out[i], out[w+i] = graph.Sub(weights[i], graph.Mul(rate, v)), v
+		direction := v
+		if t.cfg.Nesterov {
+			direction = graph.Add(g, graph.MulScalar(v, t.cfg.Momentum))
+		}
+		out[i], out[w+i] = graph.Sub(weights[i], graph.Mul(rate, direction)), v
 	}
 	for i, spec := range t.stats {
 		out[2*w+i] = p.newStats[spec.name]

@@ -35,15 +35,15 @@ func Train(ctx context.Context, be *backend.Backend, cfg Config, images Images, 
 
 	n := images.N
 	stepsPerEpoch := (n + cfg.Batch - 1) / cfg.Batch
-	report := Progress{Epochs: cfg.Epochs, Steps: cfg.Epochs * stepsPerEpoch}
+	report := Progress{Epochs: cfg.Passes(n)}
+	report.Steps = report.Epochs * stepsPerEpoch
 	table := newNormalizer(cfg.Mean, cfg.Std)
 	perm := make([]int, n)
 	for i := range perm {
 		perm[i] = i
 	}
 	var batch batcher
-	for epoch := range cfg.Epochs {
-		rate := cfg.LearningRate * math.Pow(cfg.LRGamma, float64(epoch/max(cfg.LRStep, 1)))
+	for epoch := range report.Epochs {
 		order.Shuffle(n, func(i, j int) { perm[i], perm[j] = perm[j], perm[i] })
 		sum := 0.0
 		for from := 0; from < n; from += cfg.Batch {
@@ -57,6 +57,7 @@ func Train(ctx context.Context, be *backend.Backend, cfg Config, images Images, 
 				table.place(data, l, i, images.At(image), images.Size, draw(views, cfg.CropPad, cfg.Flip))
 				oneHot[i*cfg.Outputs+labels[image]] = 1
 			}
+			rate := cfg.rate(report.Step, report.Steps, epoch)
 			loss, err := t.step(l, data, oneHot, rate)
 			if err != nil {
 				return nil, fmt.Errorf("training step %d: %w", report.Step+1, err)

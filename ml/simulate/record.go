@@ -61,11 +61,11 @@ const (
 
 // openLog makes dir or, when it holds the same experiment, reads how far it came. A
 // last line that was cut off in the middle is taken away.
-func openLog(dir string, protocol any) (*log, error) {
+func openLog(dir string, p protocol) (*log, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, &winnow.Error{Code: winnow.CodeInvalid, Field: "out", Message: "The folder cannot be made.", Err: err}
 	}
-	if err := sameExperiment(filepath.Join(dir, experimentFile), protocol); err != nil {
+	if err := sameExperiment(filepath.Join(dir, experimentFile), p); err != nil {
 		return nil, err
 	}
 	l := &log{dir: dir, queries: make(map[key]labels)}
@@ -83,9 +83,10 @@ func openLog(dir string, protocol any) (*log, error) {
 	return l, nil
 }
 
-// sameExperiment compares the protocol with the one in file, or writes it there.
-func sameExperiment(file string, protocol any) error {
-	now, err := json.MarshalIndent(protocol, "", "  ")
+// sameExperiment compares the protocol with the one in file, or writes it there. A
+// setting that did not exist when the file was written had what is its default now.
+func sameExperiment(file string, p protocol) error {
+	now, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return fmt.Errorf("describe the experiment: %w", err)
 	}
@@ -96,12 +97,16 @@ func sameExperiment(file string, protocol any) error {
 	if err != nil {
 		return fmt.Errorf("read the experiment: %w", err)
 	}
-	var a, b map[string]any
-	if err := json.Unmarshal(old, &a); err != nil {
+	before := protocol{Settings: winnow.DefaultSettings()}
+	if err := json.Unmarshal(old, &before); err != nil {
 		return &winnow.Error{Code: winnow.CodeInvalid, Field: "out", Message: file + " is not an experiment's.", Err: err}
 	}
-	if err := json.Unmarshal(now, &b); err != nil {
-		return err
+	if old, err = json.Marshal(before); err != nil {
+		return fmt.Errorf("describe the experiment: %w", err)
+	}
+	var a, b map[string]any
+	if err := errors.Join(json.Unmarshal(old, &a), json.Unmarshal(now, &b)); err != nil {
+		return fmt.Errorf("describe the experiment: %w", err)
 	}
 	if name, ok := difference("", a, b); ok {
 		return winnow.Invalid("out", "%s holds another experiment: its %s differs. Choose another folder.", filepath.Dir(file), name)
