@@ -28,7 +28,14 @@ func openONNX(path string) (compute.Backend, error) {
 		return nil, err
 	}
 	onnxbackend.EnableAutoInstall(false)
-	return onnxbackend.New(path)
+	be, err := onnxbackend.New(path)
+	if err != nil {
+		return nil, err
+	}
+	if be, ok := be.(*onnxbackend.Backend); ok {
+		return inBlocks(be), nil
+	}
+	return be, nil
 }
 
 // onnxLibrary finds the shared library: where onnxEnv says, or in the directory that

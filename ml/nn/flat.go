@@ -254,6 +254,14 @@ func (flat) affine(x act, scale, shift *graph.Node) act {
 	return x.with(product(affineMatrix(scale, shift), graph.Mul(x.Node, mask(x.Graph(), x))))
 }
 
+func (flat) relu(x act) (act, func(dy *graph.Node) *graph.Node) {
+	y := graph.MaxScalar(x.Node, 0)
+	return x.with(y), func(dy *graph.Node) *graph.Node {
+		zero := graph.ScalarZero(y.Graph(), y.DType())
+		return graph.Where(graph.GreaterThan(y, zero), dy, zero)
+	}
+}
+
 // pool averages each image by a product with a matrix of 1/size² and zeros.
 func (flat) pool(x act) (*graph.Node, func(dy *graph.Node) *graph.Node) {
 	m := rowLen(x.n, x.size)

@@ -35,6 +35,7 @@ type form interface {
 	down(x act, w, shortcut *graph.Node) (y, s act, back func(dy, ds *graph.Node) (dx, dw, dshortcut *graph.Node))
 	// norm normalises by the batch's mean and biased variance, which it returns.
 	norm(x act, gamma, beta *graph.Node) (y act, mean, variance *graph.Node, back func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node))
+	relu(x act) (y act, back func(dy *graph.Node) (dx *graph.Node))
 	affine(x act, scale, shift *graph.Node) act
 	pool(x act) (y *graph.Node, back func(dy *graph.Node) (dx *graph.Node))
 }

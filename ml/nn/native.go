@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"math"
+
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -80,14 +82,52 @@ func (f native) kernelGradient(x, dy act) *graph.Node {
 	if !f.products {
 		return convolution(x.Node, dy.Node, kernelAxes, 1, 1, 1, 1)
 	}
-	// In flat's layout a weight's gradient is the sum of x, shifted by its row and its
-	// column, times dy. Shifting dy by the rows and x by the columns takes six copies
-	// where shifting one of them takes nine.
+	// A weight's gradient is the sum over the pixels of x, shifted by its row and its
+	// column, times dy: of matrix products with a row a channel. Shifting dy by the rows
+	// and x by the columns takes six copies where shifting one of them takes nine.
 	c, o := x.Shape().Dimensions[1], dy.Shape().Dimensions[1]
-	row := x.size + 1
-	byRow, byColumn := patches(flatten(dy), []int{row, 0, -row}), patches(flatten(x), []int{1, 0, -1})
+	byRow, byColumn := stackShifted(dy, rows), stackShifted(x, columns)
 	dw := graph.Slice(productT(byRow, byColumn), graph.AxisRange(1, 1+3*o), graph.AxisRange(1, 1+3*c))
 	return graph.Reverse(graph.TransposeAllAxes(graph.Reshape(dw, 3, o, 3, c), 1, 0, 2, 3), 2)
+}
+
+// direction is the one in which stackShifted shifts.
+type direction int
+
+const (
+	rows direction = iota
+	columns
+)
+
+// stackShifted makes of an activation the matrix [3c+2, n*size*size] of its channels
+// read one pixel further on, as they are, and one pixel back, by rows or columns; a
+// pixel without that neighbour reads 0. The first and the last row make room for the
+// offsets and are of no use.
+func stackShifted(x act, by direction) *graph.Node {
+	g, area := x.Graph(), x.size*x.size
+	t := graph.TransposeAllAxes(x.Node, 1, 0, 2, 3)
+	c := t.Shape().Dimensions[0]
+	// Shifting the whole array as one block is a plain copy, but brings what is beyond
+	// an edge from the other side: there it must be 0.
+	step := 1
+	if by == rows {
+		step = x.size
+	}
+	without := func(edge int) *graph.Node {
+		mask := make([]float32, area)
+		for p := range mask {
+			if at := p % x.size; by == columns && at != edge || by == rows && p/x.size != edge {
+				mask[p] = 1
+			}
+		}
+		return graph.Mul(t, graph.Reshape(graph.Const(g, mask), 1, 1, x.size, x.size))
+	}
+	m := x.count()
+	block := func(node *graph.Node) *graph.Node { return graph.Reshape(node, c*m) }
+	gap := func(n int) *graph.Node { return graph.Zeros(g, shapes.Make(x.DType(), n)) }
+	return graph.Reshape(graph.Concatenate([]*graph.Node{
+		gap(m - step), block(without(0)), gap(step), block(t), gap(step), block(without(x.size - 1)), gap(m - step),
+	}, 0), 3*c+2, m)
 }
 
 func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.Node) (dx, dw, dshortcut *graph.Node)) {
@@ -171,20 +211,34 @@ func (native) norm(x act, gamma, beta *graph.Node) (act, *graph.Node, *graph.Nod
 	n := float64(x.count())
 	sum := func(v *graph.Node) *graph.Node { return graph.ReduceSum(v, 0, 2, 3) }
 	mean := graph.DivScalar(sum(x.Node), n)
-	centered := graph.Sub(x.Node, perChannel(mean))
-	variance := graph.DivScalar(sum(graph.Mul(centered, centered)), n)
+	squares := graph.DivScalar(sum(graph.Mul(x.Node, x.Node)), n)
+	variance := graph.MaxScalar(graph.Sub(squares, graph.Mul(mean, mean)), 0)
 	inv := graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, normEpsilon)))
 	scale := graph.Mul(gamma, inv)
-	y := graph.Add(graph.Mul(centered, perChannel(scale)), perChannel(beta))
+	// a*v + b, channel by channel
+	along := func(v, a, b *graph.Node) *graph.Node {
+		return graph.Add(graph.Mul(v, perChannel(a)), perChannel(b))
+	}
+	y := along(x.Node, scale, graph.Sub(beta, graph.Mul(scale, mean)))
 
 	return x.with(y), mean, variance, func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node) {
 		dbeta = sum(dy)
-		dgamma = graph.Mul(inv, sum(graph.Mul(dy, centered)))
-		// dx = scale * (dy - dbeta/n - xhat * dgamma/n), with xhat = inv * centered.
+		dgamma = graph.Mul(inv, graph.Sub(sum(graph.Mul(dy, x.Node)), graph.Mul(mean, dbeta)))
+		// dx = scale * (dy - dbeta/n - xhat * dgamma/n), with xhat = inv * (x - mean).
 		slope := graph.Mul(graph.Mul(scale, inv), graph.DivScalar(dgamma, -n))
-		shift := graph.Mul(scale, graph.DivScalar(dbeta, -n))
-		dx = graph.Add(graph.Mul(dy, perChannel(scale)), graph.Mul(centered, perChannel(slope)))
-		return graph.Add(dx, perChannel(shift)), dgamma, dbeta
+		shift := graph.Sub(graph.Mul(scale, graph.DivScalar(dbeta, -n)), graph.Mul(slope, mean))
+		dx = graph.Add(graph.Mul(dy, perChannel(scale)), along(x.Node, slope, shift))
+		return dx, dgamma, dbeta
+	}
+}
+
+// relu's gradient goes where its output is positive. That is 0 or, a normal number,
+// made at least 1 by the largest one: multiplying and taking the minimum with 1 are
+// ONNX Runtime's fastest loops, its sign or comparing and choosing take twice as long.
+func (native) relu(x act) (act, func(dy *graph.Node) *graph.Node) {
+	y := graph.MaxScalar(x.Node, 0)
+	return x.with(y), func(dy *graph.Node) *graph.Node {
+		return graph.Mul(dy, graph.MinScalar(graph.MulScalar(y, math.MaxFloat32), 1))
 	}
 }
 

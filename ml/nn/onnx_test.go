@@ -3,6 +3,7 @@
 package nn
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -27,8 +28,14 @@ func openONNX(t testing.TB) *backend.Backend {
 // 1e-4 of the largest of its kind.
 func TestONNXEqualsGo(t *testing.T) {
 	t.Parallel()
+	for _, width := range []int{8, 16} { // half a block of channels, and whole ones
+		t.Run(fmt.Sprintf("width=%d", width), func(t *testing.T) { testONNXEqualsGo(t, width) })
+	}
+}
+
+func testONNXEqualsGo(t *testing.T, width int) {
 	cfg := benchConfig()
-	cfg.Width, cfg.InputSize = 8, 20 // 20, 10, 5, 3: even and odd
+	cfg.Width, cfg.InputSize = width, 20 // 20, 10, 5, 3: even and odd
 	const batch = 24
 	images := noise(batch, cfg.InputSize, 1)
 

@@ -135,11 +135,9 @@ func running(old, batch *graph.Node) *graph.Node {
 }
 
 func (p *pass) relu(x *value) *value {
-	out := &value{act: x.with(graph.MaxScalar(x.Node, 0))}
-	p.record(func() {
-		positive := graph.GreaterThan(out.Node, graph.ScalarZero(out.Graph(), out.DType()))
-		x.addGrad(graph.Where(positive, out.grad, graph.ScalarZero(out.Graph(), out.DType())))
-	})
+	y, back := p.form.relu(x.act)
+	out := &value{act: y}
+	p.record(func() { x.addGrad(back(out.grad)) })
 	return out
 }
 
