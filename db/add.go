@@ -213,9 +213,10 @@ func (s *Store) importLabels(ctx context.Context, tx pgx.Tx, project winnow.Proj
 			ORDER BY i.sha256
 			FOR UPDATE OF i
 		), event AS (
-			INSERT INTO label_events (project_id, image_id, user_id, kind, verdict, class, class_version, at)
-			SELECT p.id, t.id, nullif(@by::bigint, 0), 'import', t.verdict, t.class, p.class_version, @now
-			FROM target t, projects p
+			INSERT INTO label_events (id, project_id, image_id, user_id, kind, verdict, class, stands, class_version, at)
+			OVERRIDING SYSTEM VALUE
+			SELECT t.event_id, p.id, t.id, nullif(@by::bigint, 0), 'import', t.verdict, t.class, t.event_id, p.class_version, @now
+			FROM (SELECT *, nextval('label_events_id_seq') AS event_id FROM target) t, projects p
 			WHERE p.id = @project
 			RETURNING id, image_id, verdict, class
 		), image AS (

@@ -180,8 +180,8 @@ func TestItems(t *testing.T) {
 	}
 	want := winnow.Item{
 		ID: items[0].ID, RoundID: round.ID, ProjectID: b.project, ImageID: items[0].ImageID, Rank: 1, Slice: winnow.SliceQuery,
-		Scores:  winnow.Scores{HasScores: true, EUL: 0.1, EUD: 0.2, AU: 0.3, Clean: 0.9, Info: 0.5, Predicted: 0},
-		Verdict: winnow.VerdictKnown, Class: 2, DecidedBy: b.admin.ID, DecidedAt: b.clock.Now(),
+		Scores: winnow.Scores{HasScores: true, EUL: 0.1, EUD: 0.2, AU: 0.3, Clean: 0.9, Info: 0.5, Predicted: 0},
+		Slots:  1, Answers: 1, Verdict: winnow.VerdictKnown, Class: 2, DecidedBy: b.admin.ID, DecidedAt: b.clock.Now(),
 		Width: 8, Height: 8, MediaType: "image/png",
 	}
 	if diff := cmp.Diff([]winnow.Item{want}, got); diff != "" {

@@ -45,7 +45,7 @@ func TestManyAnnotators(t *testing.T) {
 	for _, a := range people {
 		for item, verdict := range a.standing {
 			var got winnow.Verdict
-			err := b.Pool().QueryRow(t.Context(), `SELECT verdict FROM query_items WHERE id = $1 AND decided_by = $2`, item, a.id).Scan(&got)
+			err := b.Pool().QueryRow(t.Context(), `SELECT verdict FROM item_answers WHERE item_id = $1 AND user_id = $2`, item, a.id).Scan(&got)
 			if err != nil || got != verdict {
 				t.Errorf("annotator %d was told that item %d is %s; it is %q, %v", a.id, item, verdict, got, err)
 			}

@@ -33,6 +33,20 @@ func (c counts) args() pgx.NamedArgs {
 	return pgx.NamedArgs{"known": c.known, "unknown": c.unknown, "skipped": c.skipped, "unreadable": c.unreadable}
 }
 
+const addToRoundSQL = `
+	UPDATE rounds r
+	SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,
+	    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable,
+	    audit_known_count = audit_known_count + @audit_known, audit_unknown_count = audit_unknown_count + @audit_unknown
+	WHERE id = @round`
+
+// ofRound are the arguments of addToRoundSQL.
+func (c *change) ofRound() pgx.NamedArgs {
+	args := c.items.args()
+	args["round"], args["audit_known"], args["audit_unknown"] = c.round, c.audit.known, c.audit.unknown
+	return args
+}
+
 const addToPoolSQL = `
 	UPDATE projects
 	SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,

@@ -3,8 +3,9 @@
 // method that runs it, and this is the one place where Postgres's errors become
 // the domain's.
 //
-// Rows are always locked in the order item, image, round, project, invite, member, so
-// that no two transactions wait for each other.
+// Rows are always locked in the order item, image, slot, round, project, invite,
+// member, annotator, and among themselves items and slots by id, images by content,
+// annotators by id, so that no two transactions wait for each other.
 package db
 
 import (
@@ -23,6 +24,9 @@ import (
 type Options struct {
 	// Now tells the time; nil means time.Now.
 	Now winnow.Clock
+	// LeaseNow tells the time by which leases are set and judged; nil, but for tests,
+	// means the database's own clock.
+	LeaseNow winnow.Clock
 	// NextK gives the k of the next round from the precision of the one that closes.
 	// Nil keeps k as it is.
 	NextK func(s winnow.Settings, k, precision float64, unlabeled int64) float64

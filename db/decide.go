@@ -3,252 +3,273 @@ package db
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"winnow"
 )
 
-// Decide records a person's decision on an item, in one transaction with everything
-// that hangs on it; the decision on the last item closes the round.
+// maxBatch is how many decisions, or undos, one call takes.
+const maxBatch = 200
+
+// Decide records a person's answer to an item, in one transaction with everything
+// that hangs on it. The answer that completes an item resolves it; the item that
+// resolves last closes the round.
 //
 // The same client key again is the same event (Replayed), or CodeConflict if it says
-// something else. An item that nobody holds any more is decided all the same.
-// CodeConflict if somebody else holds or has decided the item (what was sent is kept
-// on record, and does not count) or the round is not being labeled; CodeNotFound if
-// the item is not the project's; CodeInvalid for a class that there is not.
+// something else. An answer counts as long as the item has a slot that nobody else
+// holds, lease or not. CodeConflict if it has none, was answered by this person or
+// decided, or the round is not being labeled (what was sent is kept on record, and
+// does not count); CodeNotFound if the item is not the project's; CodeInvalid for a
+// class that there is not.
 func (s *Store) Decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (winnow.DecideResult, error) {
-	result, err := s.decide(ctx, project, user, d)
-	if violates(err, "label_events_client_key") {
-		// The same request twice at once: the other one has committed.
-		result, err = s.decide(ctx, project, user, d)
+	outcomes, round, err := s.DecideAll(ctx, project, user, []winnow.Decision{d})
+	if err != nil {
+		return winnow.DecideResult{}, err
 	}
-	return result, wrap(err, "decide item %d", d.ItemID)
-}
-
-func (s *Store) decide(ctx context.Context, project winnow.ProjectID, user winnow.UserID, d winnow.Decision) (result winnow.DecideResult, err error) {
-	var late error
-	err = s.tx(ctx, func(tx pgx.Tx) error {
-		t, err := lockItem(ctx, tx, project, d.ItemID)
-		if err != nil {
-			return err
-		}
-		if err := d.Validate(t.classes); err != nil {
-			return err
-		}
-		result.Event, err = replayed(ctx, tx, user, d)
-		if err != nil {
-			return err
-		}
-		if result.Event != 0 {
-			result.Replayed = true
-			round, err := s.roundByID(ctx, tx, t.item.RoundID)
-			if err != nil {
-				return err
-			}
-			result.Round = *round
-			return nil
-		}
-		if late = s.tooLate(t, user); late != nil {
-			return s.recordLate(ctx, tx, user, d)
-		}
-		if result.Event, err = s.insertLabel(ctx, tx, t, user, d); err != nil {
-			return err
-		}
-		round, err := s.countDecision(ctx, tx, t, user, d.Verdict)
-		if err != nil {
-			return err
-		}
-		if round.Counts.Left() == 0 {
-			if err := s.close(ctx, tx, user, round); err != nil {
-				return err
-			}
-		}
+	result := winnow.DecideResult{Event: outcomes[0].Event, Replayed: outcomes[0].Replayed}
+	if round != nil {
 		result.Round = *round
-		return notify(ctx, tx, winnow.Notice{Project: project, Round: round.ID})
+	}
+	return result, wrap(outcomes[0].Err, "decide item %d", d.ItemID)
+}
+
+// DecideAll records several answers of a person in one transaction; each has its own
+// client key, and what becomes of it is as with Decide. The round is that of the answers
+// which were taken, nil when none was.
+func (s *Store) DecideAll(ctx context.Context, project winnow.ProjectID, user winnow.UserID, ds []winnow.Decision) ([]winnow.DecideOutcome, *winnow.Round, error) {
+	if len(ds) > maxBatch {
+		return nil, nil, winnow.Invalid("decisions", "At most %d answers are taken at once.", maxBatch)
+	}
+	outcomes, round, err := s.decideAll(ctx, project, user, ds)
+	if violates(err, "label_events_client_key") || errors.Is(err, errMoved) {
+		// The same request twice at once, or the round was closed at this moment: the other
+		// transaction has committed, and a second look says what that means.
+		outcomes, round, err = s.decideAll(ctx, project, user, ds)
+	}
+	return outcomes, round, wrap(err, "decide %d items for user %d", len(ds), user)
+}
+
+func (s *Store) decideAll(ctx context.Context, project winnow.ProjectID, user winnow.UserID, ds []winnow.Decision) (outcomes []winnow.DecideOutcome, round *winnow.Round, err error) {
+	items, keys := make([]winnow.ItemID, len(ds)), make([]string, len(ds))
+	for i, d := range ds {
+		items[i], keys[i] = d.ItemID, d.ClientKey
+		if err := winnow.ValidateClientKey(d.ClientKey); err != nil {
+			keys[i] = "" // no event's; Validate refuses it, once the item is known to exist
+		}
+	}
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		l, err := s.lockItems(ctx, tx, project, user, items, keys)
+		if err != nil {
+			return err
+		}
+		c := &change{project: project, now: s.now()}
+		outcomes = make([]winnow.DecideOutcome, len(ds))
+		var in winnow.RoundID
+		for i, d := range ds {
+			outcomes[i] = s.decide(c, l, user, d)
+			if t := l.targets[d.ItemID]; t != nil && outcomes[i].Err == nil {
+				in = max(in, t.item.RoundID)
+			}
+		}
+		if round, err = s.write(ctx, tx, user, c); err != nil {
+			return err
+		}
+		if round == nil && in != 0 { // all were replayed, or gold
+			round, err = s.roundByID(ctx, tx, in)
+		}
+		return err
 	})
-	if err == nil {
-		err = late
+	return outcomes, round, err
+}
+
+// decide takes one answer, or says why not.
+func (s *Store) decide(c *change, l *locked, user winnow.UserID, d winnow.Decision) winnow.DecideOutcome {
+	t := l.targets[d.ItemID]
+	if t == nil {
+		return winnow.DecideOutcome{Err: winnow.Errorf(winnow.CodeNotFound, "There is no such item in this project.")}
 	}
-	return result, err
-}
-
-// target is an item that is being decided or undone, locked together with its image.
-type target struct {
-	item       winnow.Item
-	event      winnow.EventID // that decided the item, 0 while it is open
-	decider    string         // who did
-	roundState winnow.RoundState
-	number     int // of the round
-	leaseFor   time.Duration
-	pool       bool           // the image counts in the pool
-	verdict    winnow.Verdict // of the image: an import may have labeled it while the item was open
-	classes    int            // of the project
-}
-
-func lockItem(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, id winnow.ItemID) (*target, error) {
-	t, err := one(ctx, tx, func(row pgx.CollectableRow) (*target, error) {
-		t := &target{item: winnow.Item{ID: id, ProjectID: project}}
-		var seconds int
-		err := row.Scan(&t.item.RoundID, &t.item.ImageID, (*zeronull.Text)(&t.item.Verdict),
-			(*zeronull.Int8)(&t.item.DecidedBy), (*zeronull.Int8)(&t.item.LeasedBy),
-			(*zeronull.Timestamptz)(&t.item.LeaseUntil), (*zeronull.Int8)(&t.event), &t.decider,
-			&t.roundState, &t.number, &seconds, &t.pool, (*zeronull.Text)(&t.verdict), &t.classes)
-		t.leaseFor = time.Duration(seconds) * time.Second
-		return t, err
-	}, `
-		SELECT q.round_id, q.image_id, q.verdict, q.decided_by, q.leased_by, q.lease_until, q.label_event_id,
-		       coalesce(nullif(u.name, ''), u.email, ''), r.state, r.number, (r.settings ->> 'lease_seconds')::int,
-		       i.split = 'pool', i.verdict, (SELECT count(*) FROM classes c WHERE c.project_id = q.project_id)
-		FROM query_items q
-		JOIN rounds r ON r.id = q.round_id
-		JOIN images i ON i.id = q.image_id
-		LEFT JOIN users u ON u.id = q.decided_by
-		WHERE q.id = @id AND q.project_id = @project
-		FOR NO KEY UPDATE OF q, i`,
-		pgx.NamedArgs{"id": id, "project": project})
-	return t, missing(err, "There is no such item in this project.")
-}
-
-// replayed returns the event that this very decision made when it arrived before, 0
-// if it did not. CodeConflict if its client key stands for something else.
-func replayed(ctx context.Context, tx pgx.Tx, user winnow.UserID, d winnow.Decision) (winnow.EventID, error) {
-	type event struct {
-		ID   winnow.EventID
-		Same bool
+	if err := d.Validate(l.classes); err != nil {
+		return winnow.DecideOutcome{Err: err}
 	}
-	e, err := one(ctx, tx, pgx.RowToStructByPos[event], `
-		SELECT id, coalesce(kind = 'label' AND item_id = @item AND verdict = @verdict
-		                    AND (verdict <> 'known' OR class = @class), false)
-		FROM label_events
-		WHERE user_id = @user AND client_key = @key`,
-		pgx.NamedArgs{"user": user, "key": d.ClientKey, "item": d.ItemID, "verdict": d.Verdict, "class": d.Class})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case !e.Same:
-		return 0, &winnow.Error{
+	if d.Verdict != winnow.VerdictKnown {
+		d.Class = -1
+	}
+	if e, ok := l.keys[d.ClientKey]; ok {
+		if e.Kind == winnow.EventLabel && e.ItemID == d.ItemID && e.Verdict == d.Verdict && e.Class == d.Class {
+			return winnow.DecideOutcome{Event: e.ID, Replayed: true}
+		}
+		return winnow.DecideOutcome{Err: &winnow.Error{
 			Code: winnow.CodeConflict, Field: "client_key",
 			Message: "This client key belongs to another decision, which is kept. Send the new one under a key of its own.",
-		}
+		}}
 	}
-	return e.ID, nil
+	slot, late := t.place(user, l.now)
+	if late != nil {
+		c.recordLate(user, d)
+		return winnow.DecideOutcome{Err: late}
+	}
+	id := l.draw()
+	slot.user, slot.until, slot.event, slot.verdict, slot.class = user, time.Time{}, id, d.Verdict, d.Class
+	t.item.Answers++
+	resolved := c.answer(t, slot, d)
+	event := winnow.LabelEvent{
+		ID: id, ProjectID: c.project, ImageID: t.item.ImageID, ItemID: t.item.ID, RoundID: t.item.RoundID, UserID: user,
+		Kind: winnow.EventLabel, Verdict: d.Verdict, Class: d.Class, ClientKey: d.ClientKey, DurationMS: d.DurationMS,
+		ClassVersion: l.classVersion, At: c.now,
+	}
+	before := t.label
+	if resolved != nil {
+		event.Supersedes = before
+	}
+	stands := before
+	if resolved != nil {
+		stands = resolved.event
+	}
+	c.insertEvent(event, stands)
+	c.writes.Queue(`
+		UPDATE item_answers
+		SET user_id = @user, lease_until = NULL, grid = false, event_id = @event, verdict = @verdict, class = @class,
+		    duration_ms = @duration, answered_at = @now, gold_result = nullif(@gold, '')
+		WHERE item_id = @item AND slot = @slot`,
+		pgx.NamedArgs{
+			"item": t.item.ID, "slot": slot.number, "user": user, "event": id, "verdict": d.Verdict,
+			"class": classOf(d.Verdict, d.Class), "duration": d.DurationMS, "now": c.now, "gold": slot.gold,
+		})
+	c.saveItem(t)
+	if resolved != nil {
+		c.label(t, resolved.event, resolved.verdict, resolved.class)
+	}
+	l.keys[d.ClientKey] = event
+	return winnow.DecideOutcome{Event: id}
 }
 
-// tooLate says why a decision on the item cannot count; nil if it can.
-func (s *Store) tooLate(t *target, user winnow.UserID) error {
-	switch {
-	case t.item.Verdict != "" && t.item.DecidedBy == user:
-		return winnow.Errorf(winnow.CodeConflict, "You have decided this image already (%s), and that is kept. Undo it to change your mind.", t.item.Verdict)
-	case t.item.Verdict != "":
-		return winnow.Errorf(winnow.CodeConflict, "%s has decided this image already (%s), and that is kept.", t.decider, t.item.Verdict)
-	case t.roundState != winnow.RoundLabeling:
-		return errNotLabeling(t)
-	case t.item.LeasedBy != 0 && t.item.LeasedBy != user && t.item.LeaseUntil.After(s.now()):
-		return winnow.Errorf(winnow.CodeConflict, "Your lease on this image ran out, and somebody else has it now.")
+// answer counts an answer that was put into its slot, and returns the one that the item
+// resolves to, nil if it does not.
+func (c *change) answer(t *target, given *slot, d winnow.Decision) *slot {
+	of := c.tally(given.user)
+	of.labels++
+	of.activeMS += min(d.DurationMS, winnow.IdleLimit.Milliseconds())
+	of.answered = true
+	if t.gold() {
+		given.gold = compareGold(t.verdict, t.class, given)
+		of.addGold(given.gold, +1)
+		return nil
 	}
-	return nil
+	of.sinceGold++
+	c.round = t.item.RoundID
+	if t.item.Answers < t.item.Slots {
+		return nil
+	}
+	winner := resolve(t.slots)
+	if winner == nil {
+		t.item.Review = true
+		return nil
+	}
+	t.event, t.item.Verdict, t.item.Class, t.item.DecidedBy, t.item.DecidedAt = winner.event, winner.verdict, winner.class, winner.user, c.now
+	c.count(t, winner.verdict, +1)
+	c.agreement(t, +1)
+	return winner
+}
+
+// place finds the slot that an answer goes into: the person's own, or else the first
+// that nobody holds. Without one it says why the answer cannot count.
+func (t *target) place(user winnow.UserID, now time.Time) (*slot, error) {
+	own := t.own(user)
+	open := t.roundState == winnow.RoundLabeling
+	if t.gold() {
+		// The last item of a round closes it while a gold item may still be on somebody's
+		// screen: that is answered all the same, so that it looks like any other.
+		open = open || t.roundState == winnow.RoundClosed && t.newest
+	}
+	switch {
+	case own != nil && own.event != 0:
+		return nil, winnow.Errorf(winnow.CodeConflict, "You have decided this image already (%s), and that is kept. Undo it to change your mind.", own.verdict)
+	case t.item.Verdict != "" && t.item.Answers > 1:
+		return nil, winnow.Errorf(winnow.CodeConflict, "Others have decided this image already (%s), and that is kept.", t.item.Verdict)
+	case t.item.Verdict != "":
+		return nil, winnow.Errorf(winnow.CodeConflict, "%s has decided this image already (%s), and that is kept.", t.decider, t.item.Verdict)
+	case !open:
+		return nil, errNotLabeling(t)
+	case own != nil:
+		return own, nil
+	}
+	if i := slices.IndexFunc(t.slots, func(s slot) bool { return s.free(now) }); i >= 0 && !t.gold() {
+		return &t.slots[i], nil
+	}
+	if t.item.Answers == t.item.Slots && !t.gold() {
+		return nil, winnow.Errorf(winnow.CodeConflict, "Others have answered this image by now, as many as were asked.")
+	}
+	return nil, winnow.Errorf(winnow.CodeConflict, "Your lease on this image ran out, and somebody else has it now.")
 }
 
 func errNotLabeling(t *target) error {
 	return winnow.Errorf(winnow.CodeConflict, "Round %d is %s, so its images take no labels now. What was saved is kept.", t.number, t.roundState)
 }
 
-// recordLate keeps a decision that does not count.
-func (s *Store) recordLate(ctx context.Context, tx pgx.Tx, user winnow.UserID, d winnow.Decision) error {
-	_, err := tx.Exec(ctx, `
+// recordLate keeps an answer that does not count.
+func (c *change) recordLate(user winnow.UserID, d winnow.Decision) {
+	c.writes.Queue(`
 		INSERT INTO late_decisions (user_id, client_key, item_id, verdict, class, duration_ms, at)
 		VALUES (@user, @key, @item, @verdict, @class, @duration, @now)
 		ON CONFLICT (user_id, client_key) DO NOTHING`,
 		pgx.NamedArgs{
-			"user": user, "key": d.ClientKey, "item": d.ItemID, "verdict": d.Verdict, "class": classOf(d),
-			"duration": d.DurationMS, "now": s.now(),
+			"user": user, "key": d.ClientKey, "item": d.ItemID, "verdict": d.Verdict, "class": classOf(d.Verdict, d.Class),
+			"duration": d.DurationMS, "now": c.now,
 		})
-	return err
 }
 
-// classOf is the class of a decision as it is stored: null unless known.
-func classOf(d winnow.Decision) *int {
-	if d.Verdict != winnow.VerdictKnown {
-		return nil
-	}
-	return &d.Class
-}
-
-// insertLabel appends the event and makes it the label of the item and its image.
-func (s *Store) insertLabel(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, d winnow.Decision) (winnow.EventID, error) {
-	return value[winnow.EventID](ctx, tx, `
-		WITH event AS (
-			INSERT INTO label_events (project_id, image_id, round_id, item_id, user_id, kind, verdict, class,
-			                          client_key, duration_ms, supersedes, class_version, at)
-			SELECT p.id, i.id, @round::bigint, @item::bigint, @user::bigint, 'label', @verdict::text, @class::int,
-			       @key::text, @duration::bigint, i.label_event_id, p.class_version, @now::timestamptz
-			FROM images i
-			JOIN projects p ON p.id = i.project_id
-			WHERE i.id = @image
-			RETURNING id
-		), item AS (
-			UPDATE query_items
-			SET verdict = @verdict, class = @class, decided_by = @user, decided_at = @now, label_event_id = event.id,
-			    leased_by = NULL, lease_until = NULL
-			FROM event
-			WHERE query_items.id = @item
-		), image AS (
-			UPDATE images SET verdict = @verdict, class = @class, label_event_id = event.id
-			FROM event
-			WHERE images.id = @image
-		)
-		SELECT id FROM event`,
+// insertEvent appends an event, after which the image's label is what the event stands says.
+func (c *change) insertEvent(e winnow.LabelEvent, stands winnow.EventID) {
+	c.writes.Queue(`
+		INSERT INTO label_events (id, project_id, image_id, round_id, item_id, user_id, kind, verdict, class, client_key,
+		                          duration_ms, supersedes, stands, class_version, at)
+		OVERRIDING SYSTEM VALUE
+		VALUES (@id, @project, @image, nullif(@round::bigint, 0), nullif(@item::bigint, 0), @user, @kind, nullif(@verdict::text, ''),
+		        @class, @key, @duration, nullif(@supersedes::bigint, 0), nullif(@stands::bigint, 0), @version, @now)`,
 		pgx.NamedArgs{
-			"image": t.item.ImageID, "round": t.item.RoundID, "item": t.item.ID, "user": user, "verdict": d.Verdict,
-			"class": classOf(d), "key": d.ClientKey, "duration": d.DurationMS, "now": s.now(),
+			"id": e.ID, "project": e.ProjectID, "image": e.ImageID, "round": e.RoundID, "item": e.ItemID, "user": e.UserID,
+			"kind": e.Kind, "verdict": e.Verdict, "class": classOf(e.Verdict, e.Class), "key": e.ClientKey,
+			"duration": e.DurationMS, "supersedes": e.Supersedes, "stands": stands, "version": e.ClassVersion, "now": e.At,
 		})
 }
 
-// countDecision adds a new decision to the counts of the round, pool and member, and
-// returns the round, locked from here on.
-func (s *Store) countDecision(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, verdict winnow.Verdict) (*winnow.Round, error) {
-	var item, pool counts
-	item.add(verdict, +1)
-	if t.pool {
-		pool = item
-		pool.add(t.verdict, -1)
-	}
-	return s.count(ctx, tx, t, user, item, pool, `
-		UPDATE members SET label_count = label_count + 1, last_label_at = @now
-		WHERE project_id = @project AND user_id = @user`)
-}
-
-// count changes the counts of the item's round, of the pool and of the member, in
-// one round trip: everybody who labels waits for these rows. The round must be
-// labeling: it may have been closed since the item was read.
-func (s *Store) count(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, item, pool counts, memberSQL string) (*winnow.Round, error) {
-	var (
-		round *winnow.Round
-		batch pgx.Batch
-	)
-	args := item.args()
-	args["round"] = t.item.RoundID
-	batch.Queue(`
-		UPDATE rounds r
-		SET known_count = known_count + @known, unknown_count = unknown_count + @unknown,
-		    skipped_count = skipped_count + @skipped, unreadable_count = unreadable_count + @unreadable
-		WHERE id = @round AND state = 'labeling'
-		RETURNING `+roundColumns, args).Query(func(rows pgx.Rows) (err error) {
-		round, err = pgx.CollectExactlyOneRow(rows, scanRound)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return winnow.Errorf(winnow.CodeConflict, "Round %d has just been closed. What was saved before is kept.", t.number)
+// write sends a change, closes the round when nothing is left of it, and returns the
+// round, nil for a change that is of none. errMoved if the round is not being labeled
+// any more.
+func (s *Store) write(ctx context.Context, tx pgx.Tx, by winnow.UserID, c *change) (*winnow.Round, error) {
+	var round *winnow.Round
+	if c.round != 0 {
+		read := func(rows pgx.Rows) (err error) {
+			round, err = pgx.CollectExactlyOneRow(rows, scanRound)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return errMoved
+			}
+			return err
 		}
-		return err
-	})
-	if pool != (counts{}) {
-		batch.Queue(addToPoolSQL, pool.ofProject(t.item.ProjectID))
+		if c.items == (counts{}) && c.audit == (counts{}) {
+			c.writes.Queue(`SELECT `+roundColumns+` FROM rounds r WHERE r.id = @id AND r.state = 'labeling' FOR SHARE`,
+				pgx.NamedArgs{"id": c.round}).Query(read)
+		} else {
+			c.writes.Queue(addToRoundSQL+` AND state = 'labeling' RETURNING `+roundColumns, c.ofRound()).Query(read)
+		}
 	}
-	batch.Queue(memberSQL, pgx.NamedArgs{"project": t.item.ProjectID, "user": user, "now": s.now()})
-	err := tx.SendBatch(ctx, &batch).Close()
-	return round, err
+	if c.pool != (counts{}) {
+		c.writes.Queue(addToPoolSQL, c.pool.ofProject(c.project))
+	}
+	c.queueTallies()
+	if c.round != 0 {
+		queueNotice(&c.writes, winnow.Notice{Project: c.project, Round: c.round})
+	}
+	if c.writes.Len() > 0 {
+		if err := tx.SendBatch(ctx, &c.writes).Close(); err != nil {
+			return nil, err
+		}
+	}
+	if round != nil && round.Counts.Left() == 0 {
+		return round, s.close(ctx, tx, by, round)
+	}
+	return round, nil
 }

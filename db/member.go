@@ -34,9 +34,10 @@ func (s *Store) Members(ctx context.Context, project winnow.ProjectID, page winn
 		err = row.Scan(append(userFields(&m.User), &m.Role, &m.Labels, (*zeronull.Timestamptz)(&m.LastAt))...)
 		return m, err
 	}, `
-		SELECT `+userColumns+`, m.role, m.label_count, m.last_label_at
+		SELECT `+userColumns+`, m.role, coalesce(a.label_count, 0), a.last_label_at
 		FROM members m
 		JOIN users u ON u.id = m.user_id
+		LEFT JOIN annotators a ON a.project_id = m.project_id AND a.user_id = m.user_id
 		WHERE m.project_id = @project AND m.user_id > @after
 		ORDER BY m.user_id
 		LIMIT @limit`,
@@ -78,9 +79,7 @@ func (s *Store) SetMemberRole(ctx context.Context, by winnow.UserID, project win
 func (s *Store) RemoveMember(ctx context.Context, by winnow.UserID, project winnow.ProjectID, user winnow.UserID) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
 		args := pgx.NamedArgs{"project": project, "user": user, "now": s.now()}
-		if _, err := tx.Exec(ctx, `
-			UPDATE query_items SET leased_by = NULL, lease_until = NULL
-			WHERE leased_by = @user AND project_id = @project`, args); err != nil {
+		if err := s.releaseAll(ctx, tx, project, user); err != nil {
 			return err
 		}
 		if err := s.revokeInvitesBy(ctx, tx, project, user); err != nil {

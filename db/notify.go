@@ -22,6 +22,12 @@ func notify(ctx context.Context, tx pgx.Tx, n winnow.Notice) error {
 	return err
 }
 
+// queueNotice is notify as a part of a batch.
+func queueNotice(batch *pgx.Batch, n winnow.Notice) {
+	payload, _ := json.Marshal(n) // numbers only: cannot fail
+	batch.Queue("SELECT pg_notify(@channel, @payload)", pgx.NamedArgs{"channel": channel, "payload": string(payload)})
+}
+
 // Listen calls fn for every notice until ctx ends, when it returns nil, or the
 // connection is lost, when it returns CodeUnavailable: the caller listens again. The
 // first notice is empty and says that listening has begun; what moved before it went

@@ -14,7 +14,8 @@ import (
 const roundColumns = `r.id, r.project_id, r.number, r.state, r.strategy, r.cold_start, r.seed, r.k, r.settings,
 	r.class_version, r.classes, r.label_version, r.image_version, r.attempt, r.progress, r.metrics, r.error, r.backend,
 	r.created_at, r.started_at, r.labeling_at, r.closed_at,
-	r.item_count, r.known_count, r.unknown_count, r.skipped_count, r.unreadable_count`
+	r.item_count, r.known_count, r.unknown_count, r.skipped_count, r.unreadable_count,
+	r.audit_count, r.audit_known_count, r.audit_unknown_count`
 
 func scanRound(row pgx.CollectableRow) (*winnow.Round, error) {
 	r := new(winnow.Round)
@@ -23,7 +24,7 @@ func scanRound(row pgx.CollectableRow) (*winnow.Round, error) {
 		(*settingsJSON)(&r.Settings), &r.ClassVersion, &r.Classes, &r.LabelVersion, &r.ImageVersion, &r.Attempt, &r.Progress, &r.Metrics,
 		&r.Error, &r.Backend, &r.CreatedAt, (*zeronull.Timestamptz)(&r.StartedAt),
 		(*zeronull.Timestamptz)(&r.LabelingAt), (*zeronull.Timestamptz)(&r.ClosedAt),
-		&n.Total, &n.Known, &n.Unknown, &n.Skipped, &n.Unreadable)
+		&n.Total, &n.Known, &n.Unknown, &n.Skipped, &n.Unreadable, &n.AuditTotal, &n.AuditKnown, &n.AuditUnknown)
 }
 
 // Round returns the round of that number.
@@ -78,11 +79,13 @@ func (s *Store) Rounds(ctx context.Context, project winnow.ProjectID, page winno
 func (s *Store) RoundHistory(ctx context.Context, project winnow.ProjectID, n int) ([]winnow.RoundFigures, error) {
 	history, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (f winnow.RoundFigures, err error) {
 		c := &f.Counts
-		err = row.Scan(&f.Number, &f.TestAccuracy, &f.TestImages, &c.Total, &c.Known, &c.Unknown, &c.Skipped, &c.Unreadable)
+		err = row.Scan(&f.Number, &f.TestAccuracy, &f.TestImages, &c.Total, &c.Known, &c.Unknown, &c.Skipped, &c.Unreadable,
+			&c.AuditTotal, &c.AuditKnown, &c.AuditUnknown)
 		return f, err
 	}, `
 		SELECT number, (metrics ->> 'test_accuracy')::float8, coalesce((metrics ->> 'test_images')::int, 0),
-		       item_count, known_count, unknown_count, skipped_count, unreadable_count
+		       item_count, known_count, unknown_count, skipped_count, unreadable_count,
+		       audit_count, audit_known_count, audit_unknown_count
 		FROM rounds
 		WHERE project_id = @project
 		ORDER BY number DESC

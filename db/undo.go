@@ -3,160 +3,278 @@ package db
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"winnow"
 )
 
-// Undo takes back the person's standing decision on an item, or their last one when
+// Undo takes back the person's standing answer to an item, or their last one when
 // item is 0, in the newest round that was labeled, and leases the item to them again.
-// A closed round reopens, if no other has started since (CodeConflict otherwise, and
-// when there is nothing to undo). The same client key again undoes nothing more.
+// An item that had been resolved is open again, and its image has the label that it had
+// before. A closed round reopens, if no other has started since (CodeConflict otherwise,
+// when there is nothing to undo, and when an admin has corrected the label). The same
+// client key again undoes nothing more.
 func (s *Store) Undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
-	if err := winnow.ValidateClientKey(clientKey); err != nil {
+	items, err := s.UndoAll(ctx, project, user, []winnow.UndoRequest{{ItemID: item, ClientKey: clientKey}})
+	if err != nil {
 		return nil, err
 	}
-	reopened, err := s.undo(ctx, project, user, item, clientKey)
-	if violates(err, "label_events_client_key") {
-		// The same request twice at once: the other one has committed.
-		reopened, err = s.undo(ctx, project, user, item, clientKey)
-	}
-	return reopened, wrap(err, "undo decision of user %d in project %d", user, project)
+	return &items[0], nil
 }
 
-func (s *Store) undo(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (*winnow.Item, error) {
-	var reopened winnow.Item
-	err := s.tx(ctx, func(tx pgx.Tx) error {
-		id, err := undone(ctx, tx, project, user, clientKey)
-		if err != nil {
-			return err
+// UndoAll takes several answers back in one transaction, all or none; each has its own
+// client key. Errors as Undo.
+func (s *Store) UndoAll(ctx context.Context, project winnow.ProjectID, user winnow.UserID, undos []winnow.UndoRequest) ([]winnow.Item, error) {
+	if len(undos) > maxBatch {
+		return nil, winnow.Invalid("undos", "At most %d answers are taken back at once.", maxBatch)
+	}
+	for _, u := range undos {
+		if err := winnow.ValidateClientKey(u.ClientKey); err != nil {
+			return nil, err
 		}
-		if id == 0 {
-			id, err = s.undoStanding(ctx, tx, project, user, item, clientKey)
-			if err != nil {
+	}
+	items, err := s.undoAll(ctx, project, user, undos)
+	if violates(err, "label_events_client_key") || errors.Is(err, errMoved) {
+		// The same request twice at once, or the round was closed at this moment: the other
+		// transaction has committed.
+		items, err = s.undoAll(ctx, project, user, undos)
+	}
+	return items, wrap(err, "undo %d answers of user %d in project %d", len(undos), user, project)
+}
+
+func (s *Store) undoAll(ctx context.Context, project winnow.ProjectID, user winnow.UserID, undos []winnow.UndoRequest) (reopened []winnow.Item, err error) {
+	items, keys := make([]winnow.ItemID, len(undos)), make([]string, len(undos))
+	err = s.tx(ctx, func(tx pgx.Tx) error {
+		for i, u := range undos {
+			items[i], keys[i] = u.ItemID, u.ClientKey
+			if u.ItemID != 0 {
+				continue
+			}
+			var err error
+			if items[i], err = s.lastAnswer(ctx, tx, project, user, u.ClientKey); err != nil {
 				return err
 			}
 		}
-		reopened, err = one(ctx, tx, scanItem, `
-			SELECT `+itemColumns+`
-			FROM query_items q
-			JOIN images i ON i.id = q.image_id
-			WHERE q.id = @id`, pgx.NamedArgs{"id": id})
+		l, err := s.lockItems(ctx, tx, project, user, items, keys)
+		if err != nil {
+			return err
+		}
+		u := undo{change: &change{project: project, now: s.now()}, locked: l, user: user}
+		for i := range undos {
+			if err := u.add(items[i], keys[i]); err != nil {
+				return err
+			}
+		}
+		if err := s.writeUndo(ctx, tx, &u); err != nil {
+			return err
+		}
+		reopened, err = s.ownItems(ctx, tx, user, items)
 		return err
 	})
+	return reopened, err
+}
+
+// lastAnswer finds the answer that an undo without an item means: the one that it took
+// back when it came before, or else the person's last that can be undone.
+func (s *Store) lastAnswer(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winnow.UserID, key string) (winnow.ItemID, error) {
+	id, err := value[winnow.ItemID](ctx, tx, `
+		(SELECT item_id FROM label_events WHERE user_id = @user AND client_key = @key AND project_id = @project AND item_id IS NOT NULL)
+		UNION ALL
+		(SELECT a.item_id
+		 FROM (SELECT * FROM item_answers
+		       WHERE project_id = @project AND user_id = @user AND event_id IS NOT NULL
+		       ORDER BY event_id DESC
+		       LIMIT @limit) a
+		 JOIN query_items q ON q.id = a.item_id
+		 LEFT JOIN label_events e ON e.id = q.label_event_id
+		 WHERE a.round_id = (`+newestLabeledSQL+`) AND e.kind IS DISTINCT FROM 'correction'
+		 ORDER BY a.event_id DESC
+		 LIMIT 1)
+		LIMIT 1`,
+		pgx.NamedArgs{"project": project, "user": user, "key": key, "limit": maxPage})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, errNothingToUndo()
+	}
+	return id, err
+}
+
+func errNothingToUndo() error {
+	return winnow.Errorf(winnow.CodeConflict, "You have no decision left to undo in this round.")
+}
+
+// undo is a change that takes answers of a person back.
+type undo struct {
+	*change
+	*locked
+	user   winnow.UserID
+	number int // of the round
+	undone []undone
+}
+
+// undone is an answer that is taken back.
+type undone struct {
+	*target
+	slot  *slot
+	event winnow.EventID // of the answer
+	by    winnow.EventID // of the undo
+	key   string
+	// What resolved the item, 0 if nothing had.
+	resolving winnow.EventID
+}
+
+// add checks that an answer can be taken back, and does so in the target. An undo
+// that came before adds nothing.
+func (u *undo) add(item winnow.ItemID, key string) error {
+	if e, ok := u.keys[key]; ok {
+		if e.Kind == winnow.EventUndo && e.ItemID == item {
+			return nil
+		}
+		return winnow.Invalid("client_key", "This client key belongs to a decision.")
+	}
+	t := u.targets[item]
+	if t == nil {
+		return errNothingToUndo()
+	}
+	slot := t.own(u.user)
+	switch {
+	case slot == nil || slot.event == 0:
+		return errNothingToUndo()
+	case t.corrected:
+		return winnow.Errorf(winnow.CodeConflict, "An admin has decided this image since, so your answer stays as it was.")
+	case t.gold() && !t.newest: // of other items, the round that would have to reopen says so
+		return winnow.Errorf(winnow.CodeConflict, "A later round has started since, so the labels of round %d stand.", t.number)
+	}
+	d := undone{target: t, slot: slot, event: slot.event, by: u.draw(), key: key}
+	of := u.tally(u.user)
+	of.labels--
+	if t.gold() {
+		of.addGold(slot.gold, -1)
+	} else {
+		of.sinceGold--
+		u.round, u.number = t.item.RoundID, t.number
+	}
+	if t.item.Verdict != "" {
+		d.resolving = resolvedBy(t.slots)
+		u.agreement(t, -1)
+		u.count(t, t.item.Verdict, -1)
+		t.event, t.item.Verdict, t.item.Class, t.item.DecidedBy = 0, "", -1, 0
+		t.item.DecidedAt = time.Time{}
+	}
+	t.item.Review = false
+	t.item.Answers--
+	slot.event, slot.verdict, slot.class, slot.gold = 0, "", -1, ""
+	slot.until = u.locked.now.Add(t.lease)
+	u.keys[key] = winnow.LabelEvent{Kind: winnow.EventUndo, ItemID: item}
+	u.undone = append(u.undone, d)
+	return nil
+}
+
+// writeUndo writes what was taken back: a new event each, the slot leased to the
+// person, and, where the item had resolved, the label that the image had before.
+func (s *Store) writeUndo(ctx context.Context, tx pgx.Tx, u *undo) error {
+	before, err := labelsBefore(ctx, tx, u.undone)
+	if err != nil {
+		return err
+	}
+	if u.round != 0 {
+		round, err := lockRound(ctx, tx, u.project, u.number)
+		if err != nil {
+			return err
+		}
+		if round.State != winnow.RoundLabeling {
+			if err := s.reopen(ctx, tx, round); err != nil {
+				return err
+			}
+		}
+	}
+	for _, d := range u.undone {
+		t := d.target
+		stands := t.label
+		if d.resolving != 0 {
+			stands = before[t.item.ImageID].event
+		}
+		u.insertEvent(winnow.LabelEvent{
+			ID: d.by, ProjectID: u.project, ImageID: t.item.ImageID, ItemID: t.item.ID, RoundID: t.item.RoundID, UserID: u.user,
+			Kind: winnow.EventUndo, ClientKey: d.key, Supersedes: d.event, ClassVersion: u.classVersion, At: u.change.now,
+		}, stands)
+		u.writes.Queue(`
+			UPDATE item_answers
+			SET lease_until = @until, event_id = NULL, verdict = NULL, class = NULL, duration_ms = 0, answered_at = NULL, gold_result = NULL
+			WHERE item_id = @item AND slot = @slot`,
+			pgx.NamedArgs{"item": t.item.ID, "slot": d.slot.number, "until": d.slot.until})
+		u.saveItem(t)
+		if d.resolving != 0 {
+			b := before[t.item.ImageID]
+			u.label(t, b.event, b.verdict, b.class)
+		}
+	}
+	_, err = s.write(ctx, tx, u.user, u.change)
+	return err
+}
+
+// label is the label of an image: the event it comes from, and what that says.
+type label struct {
+	event   winnow.EventID // 0 for none
+	verdict winnow.Verdict
+	class   int
+}
+
+// labelsBefore finds the labels that images had before their items resolved: none, or
+// those of an import that came while the items were open.
+func labelsBefore(ctx context.Context, tx pgx.Tx, undone []undone) (map[winnow.ImageID]label, error) {
+	var (
+		images []winnow.ImageID
+		events []winnow.EventID
+	)
+	for _, d := range undone {
+		if d.resolving != 0 {
+			images, events = append(images, d.target.item.ImageID), append(events, d.resolving)
+		}
+	}
+	before := make(map[winnow.ImageID]label, len(images))
+	if len(images) == 0 {
+		return before, nil
+	}
+	rows, err := tx.Query(ctx, `
+		SELECT n.image_id, l.id, l.verdict, coalesce(l.class, -1)
+		FROM unnest(@images::bigint[], @events::bigint[]) AS n (image_id, event_id)
+		LEFT JOIN LATERAL (
+			SELECT e.stands FROM label_events e
+			WHERE e.image_id = n.image_id AND e.id < n.event_id
+			ORDER BY e.id DESC
+			LIMIT 1
+		) e ON true
+		LEFT JOIN label_events l ON l.id = e.stands`,
+		pgx.NamedArgs{"images": images, "events": events})
 	if err != nil {
 		return nil, err
 	}
-	return &reopened, nil
+	var (
+		image winnow.ImageID
+		b     label
+	)
+	_, err = pgx.ForEachRow(rows, []any{&image, (*zeronull.Int8)(&b.event), (*zeronull.Text)(&b.verdict), &b.class}, func() error {
+		before[image] = b
+		return nil
+	})
+	return before, err
 }
 
-// undone returns the item of the undo that this client key stands for, 0 if none.
-func undone(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winnow.UserID, clientKey string) (winnow.ItemID, error) {
-	type event struct {
-		Item winnow.ItemID
-		Undo bool
-	}
-	e, err := one(ctx, tx, pgx.RowToStructByPos[event], `
-		SELECT coalesce(item_id, 0), kind = 'undo' AND project_id = @project
-		FROM label_events
-		WHERE user_id = @user AND client_key = @key`,
-		pgx.NamedArgs{"project": project, "user": user, "key": clientKey})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, nil
-	case err != nil:
-		return 0, err
-	case !e.Undo:
-		return 0, winnow.Invalid("client_key", "This client key belongs to a decision.")
-	}
-	return e.Item, nil
-}
-
-func (s *Store) undoStanding(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, clientKey string) (winnow.ItemID, error) {
-	id, err := value[winnow.ItemID](ctx, tx, `
-		SELECT id FROM query_items
-		WHERE round_id = (SELECT id FROM rounds WHERE project_id = @project AND labeling_at IS NOT NULL ORDER BY number DESC LIMIT 1)
-		  AND decided_by = @user AND verdict IS NOT NULL AND (@item::bigint = 0 OR id = @item)
-		ORDER BY label_event_id DESC
-		LIMIT 1`,
-		pgx.NamedArgs{"project": project, "user": user, "item": item})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, winnow.Errorf(winnow.CodeConflict, "You have no decision left to undo in this round.")
-	}
-	if err != nil {
-		return 0, err
-	}
-	t, err := lockItem(ctx, tx, project, id)
-	if err != nil {
-		return 0, err
-	}
-	if t.item.DecidedBy != user {
-		return 0, winnow.Errorf(winnow.CodeConflict, "This decision was undone a moment ago.")
-	}
-	round, err := lockRound(ctx, tx, project, t.number)
-	if err != nil {
-		return 0, err
-	}
-	if round.State != winnow.RoundLabeling {
-		if err := s.reopen(ctx, tx, round); err != nil {
-			return 0, err
-		}
-	}
-	before, err := s.insertUndo(ctx, tx, t, user, clientKey)
-	if err != nil {
-		return 0, err
-	}
-	if err := s.uncountDecision(ctx, tx, t, user, before); err != nil {
-		return 0, err
-	}
-	return id, notify(ctx, tx, winnow.Notice{Project: project, Round: round.ID})
-}
-
-// insertUndo appends the undo, opens the item again under the person's lease, and
-// gives the image the label back that it had before, which it returns: empty, or
-// that of an import.
-func (s *Store) insertUndo(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, clientKey string) (winnow.Verdict, error) {
-	return value[winnow.Verdict](ctx, tx, `
-		WITH undone AS (
-			SELECT e.id, before.id AS before, before.verdict, before.class
-			FROM label_events e
-			LEFT JOIN label_events before ON before.id = e.supersedes
-			WHERE e.id = @event
-		), event AS (
-			INSERT INTO label_events (project_id, image_id, round_id, item_id, user_id, kind, client_key, supersedes, class_version, at)
-			SELECT p.id, @image::bigint, @round::bigint, @item::bigint, @user::bigint, 'undo', @key::text, undone.id,
-			       p.class_version, @now::timestamptz
-			FROM undone, projects p
-			WHERE p.id = @project
-		), item AS (
-			UPDATE query_items
-			SET verdict = NULL, class = NULL, decided_by = NULL, decided_at = NULL, label_event_id = NULL,
-			    leased_by = @user, lease_until = @until
-			WHERE id = @item
-		), image AS (
-			UPDATE images SET verdict = undone.verdict, class = undone.class, label_event_id = undone.before
-			FROM undone
-			WHERE images.id = @image
-		)
-		SELECT coalesce(verdict, '') FROM undone`,
-		pgx.NamedArgs{
-			"event": t.event, "image": t.item.ImageID, "round": t.item.RoundID, "item": t.item.ID, "user": user,
-			"project": t.item.ProjectID, "key": clientKey, "now": s.now(), "until": s.now().Add(t.leaseFor),
-		})
-}
-
-// uncountDecision takes a decision out of the counts of the round, pool and member.
-func (s *Store) uncountDecision(ctx context.Context, tx pgx.Tx, t *target, user winnow.UserID, before winnow.Verdict) error {
-	var item, pool counts
-	item.add(t.item.Verdict, -1)
-	if t.pool {
-		pool = item
-		pool.add(before, +1)
-	}
-	// A person may have been removed and invited again, with a count that starts anew.
-	_, err := s.count(ctx, tx, t, user, item, pool, `
-		UPDATE members SET label_count = greatest(label_count - 1, 0)
-		WHERE project_id = @project AND user_id = @user`)
-	return err
+// ownItems returns items as the person sees them, in the order asked for.
+func (s *Store) ownItems(ctx context.Context, tx pgx.Tx, user winnow.UserID, ids []winnow.ItemID) ([]winnow.Item, error) {
+	items, err := collect(ctx, tx, scanItem, `
+		SELECT `+ownItemColumns+`
+		FROM item_answers a
+		JOIN query_items q ON q.id = a.item_id
+		JOIN images i ON i.id = q.image_id
+		WHERE a.item_id = ANY(@items) AND a.user_id = @user`,
+		pgx.NamedArgs{"items": ids, "user": user})
+	slices.SortFunc(items, func(a, b winnow.Item) int {
+		return slices.Index(ids, a.ID) - slices.Index(ids, b.ID)
+	})
+	return items, err
 }

@@ -87,8 +87,8 @@ func (s *Store) RoundProgress(ctx context.Context, id winnow.RoundID, attempt in
 // image that an import has labeled meanwhile is left out. Errors as RoundProgress.
 func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool, checkpoints map[string][]byte) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		project, err := value[winnow.ProjectID](ctx, tx, `
-			SELECT project_id FROM rounds
+		round, err := one(ctx, tx, scanRound, `
+			SELECT `+roundColumns+` FROM rounds r
 			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
 			FOR NO KEY UPDATE`, pgx.NamedArgs{"id": id, "attempt": attempt})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -97,7 +97,10 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 		if err != nil {
 			return err
 		}
-		total, err := insertItems(ctx, tx, project, id, items)
+		if err := insertItems(ctx, tx, round, items); err != nil {
+			return err
+		}
+		total, audit, err := insertSlots(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -116,18 +119,18 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 		if _, err := tx.Exec(ctx, `
 			UPDATE rounds
 			SET state = 'labeling', labeling_at = @now, heartbeat_at = NULL, metrics = @metrics, cold_start = @cold,
-			    item_count = @total
+			    item_count = @total, audit_count = @audit
 			WHERE id = @id`,
-			pgx.NamedArgs{"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": total}); err != nil {
+			pgx.NamedArgs{"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": total, "audit": audit}); err != nil {
 			return err
 		}
-		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})
+		return notify(ctx, tx, winnow.Notice{Project: round.ProjectID, Round: id})
 	})
 	return wrap(err, "open labeling of round %d", id)
 }
 
-// insertItems stores a query and returns how many of its images nobody has decided.
-func insertItems(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, round winnow.RoundID, items []winnow.Item) (int, error) {
+// insertItems stores those of a query's images that nobody has decided.
+func insertItems(ctx context.Context, tx pgx.Tx, round *winnow.Round, items []winnow.Item) error {
 	n := len(items)
 	var (
 		images    = make([]winnow.ImageID, n)
@@ -154,9 +157,9 @@ func insertItems(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, round
 			}
 		}
 	}
-	tag, err := tx.Exec(ctx, `
-		INSERT INTO query_items (project_id, round_id, image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted)
-		SELECT i.project_id, @round, i.id, n.rank, n.slice, n.eu_l, n.eu_d, n.au, n.clean, n.info, n.predicted
+	_, err := tx.Exec(ctx, `
+		INSERT INTO query_items (project_id, round_id, image_id, rank, slice, slots, eu_l, eu_d, au, clean, info, predicted)
+		SELECT i.project_id, @round, i.id, n.rank, n.slice, @overlap, n.eu_l, n.eu_d, n.au, n.clean, n.info, n.predicted
 		FROM unnest(@images::bigint[], @ranks::int[], @slices::text[], @eu_l::float8[], @eu_d::float8[], @au::float8[],
 		            @clean::float8[], @info::float8[], @predicted::int[])
 		     AS n (image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted)
@@ -164,11 +167,31 @@ func insertItems(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, round
 		WHERE i.verdict IS NULL
 		ORDER BY n.rank`,
 		pgx.NamedArgs{
-			"project": project, "round": round, "images": images, "ranks": ranks, "slices": slices,
+			"project": round.ProjectID, "round": round.ID, "overlap": round.Settings.Overlap, "images": images, "ranks": ranks, "slices": slices,
 			"eu_l": scores[0], "eu_d": scores[1], "au": scores[2], "clean": scores[3], "info": scores[4],
 			"predicted": predicted,
 		})
-	return int(tag.RowsAffected()), err
+	return err
+}
+
+// insertSlots makes the slots of a round's items, as many as each asks for answers, and
+// counts the items.
+func insertSlots(ctx context.Context, tx pgx.Tx, round winnow.RoundID) (total, audit int, err error) {
+	args := pgx.NamedArgs{"round": round}
+	if _, err := tx.Exec(ctx, `
+		INSERT INTO item_answers (item_id, slot, project_id, round_id, rank)
+		SELECT q.id, n, q.project_id, q.round_id, q.rank
+		FROM query_items q, generate_series(1, q.slots) n
+		WHERE q.round_id = @round
+		ORDER BY q.rank, n`, args); err != nil {
+		return 0, 0, err
+	}
+	_, err = one(ctx, tx, func(row pgx.CollectableRow) (struct{}, error) {
+		return struct{}{}, row.Scan(&total, &audit)
+	}, `
+		SELECT count(*) FILTER (WHERE slice <> 'gold'), count(*) FILTER (WHERE slice = 'audit')
+		FROM query_items WHERE round_id = @round`, args)
+	return total, audit, err
 }
 
 // FailRound ends a round with a message that the admin may see. CodeConflict if the
@@ -274,20 +297,45 @@ func (s *Store) RequeueStaleRounds(ctx context.Context, olderThan time.Duration)
 // Images of classes that the round does not know yet are left out.
 func (s *Store) TrainingSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, classes int) ([]winnow.ImageID, []int, error) {
 	ids, labels, err := s.labeledSet(ctx, `
+		WITH `+movedSQL+`
 		SELECT id, coalesce(class, @classes) FROM images
-		WHERE project_id = @project AND split = 'pool' AND verdict IN ('known', 'unknown')
-		  AND label_event_id <= @up_to AND coalesce(class, 0) < @classes
+		WHERE project_id = @project AND split = 'pool' AND verdict IN ('known', 'unknown') AND coalesce(class, 0) < @classes
+		  AND id NOT IN (SELECT image_id FROM moved)
+		UNION ALL
+		SELECT i.id, coalesce(m.class, @classes) FROM moved m
+		JOIN images i ON i.id = m.image_id
+		WHERE i.split = 'pool' AND m.verdict IN ('known', 'unknown') AND coalesce(m.class, 0) < @classes
 		ORDER BY id`,
 		pgx.NamedArgs{"project": project, "up_to": upTo, "classes": classes})
 	return ids, labels, wrap(err, "read training set of project %d", project)
 }
 
+// movedSQL are the images that somebody said something of after the event @up_to, with
+// the label that each had then.
+const movedSQL = `
+	moved AS MATERIALIZED (
+		SELECT n.image_id, l.verdict, l.class
+		FROM (SELECT DISTINCT image_id FROM label_events WHERE project_id = @project AND id > @up_to) n
+		LEFT JOIN LATERAL (
+			SELECT e.stands FROM label_events e
+			WHERE e.image_id = n.image_id AND e.id <= @up_to
+			ORDER BY e.id DESC
+			LIMIT 1
+		) e ON true
+		LEFT JOIN label_events l ON l.id = e.stands
+	)`
+
 // TestSet returns the test images of known classes and their class indices, as they
 // stood at the label event upTo.
 func (s *Store) TestSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID) ([]winnow.ImageID, []int, error) {
 	ids, labels, err := s.labeledSet(ctx, `
+		WITH `+movedSQL+`
 		SELECT id, class FROM images
-		WHERE project_id = @project AND split = 'test' AND verdict = 'known' AND label_event_id <= @up_to
+		WHERE project_id = @project AND split = 'test' AND verdict = 'known' AND id NOT IN (SELECT image_id FROM moved)
+		UNION ALL
+		SELECT i.id, m.class FROM moved m
+		JOIN images i ON i.id = m.image_id
+		WHERE i.split = 'test' AND m.verdict = 'known'
 		ORDER BY id`,
 		pgx.NamedArgs{"project": project, "up_to": upTo})
 	return ids, labels, wrap(err, "read test set of project %d", project)
@@ -313,12 +361,13 @@ func (s *Store) labeledSet(ctx context.Context, sql string, args pgx.NamedArgs) 
 // upTo, in the order of their ids.
 func (s *Store) PoolSet(ctx context.Context, project winnow.ProjectID, upTo winnow.EventID, last winnow.ImageID) ([]winnow.ImageID, error) {
 	ids, err := collect(ctx, s.pool, pgx.RowTo[winnow.ImageID], `
+		WITH `+movedSQL+`
 		SELECT id FROM images
-		WHERE project_id = @project AND split = 'pool' AND verdict IS NULL AND id <= @last
+		WHERE project_id = @project AND split = 'pool' AND verdict IS NULL AND id <= @last AND id NOT IN (SELECT image_id FROM moved)
 		UNION ALL
-		SELECT i.id FROM label_events e
-		JOIN images i ON i.id = e.image_id AND i.label_event_id = e.id
-		WHERE e.project_id = @project AND e.id > @up_to AND e.supersedes IS NULL AND i.split = 'pool' AND i.id <= @last
+		SELECT i.id FROM moved m
+		JOIN images i ON i.id = m.image_id
+		WHERE i.split = 'pool' AND i.id <= @last AND m.verdict IS NULL
 		ORDER BY id`,
 		pgx.NamedArgs{"project": project, "up_to": upTo, "last": last})
 	return ids, wrap(err, "read pool of project %d", project)
