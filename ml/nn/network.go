@@ -193,9 +193,7 @@ func (n *Network) newScorer(be *backend.Backend, batch int) (*Scorer, error) {
 // Close frees what the scorer holds on the backend.
 func (s *Scorer) Close() {
 	s.exec.Finalize()
-	for _, t := range s.state {
-		_ = t.FinalizeAll() // frees memory; there is nothing to do when it fails
-	}
+	finalize(s.state)
 }
 
 // score runs images from..to-1, at most a batch, and puts what the network says of
@@ -210,7 +208,9 @@ func (s *Scorer) score(data []float32, images Images, from, to int, out Output) 
 		for _, t := range s.state {
 			args = append(args, t)
 		}
-		results, err := s.exec.Call(append(args, tensors.FromFlatDataAndDimensions(data, s.layout.dims...))...)
+		batch := tensors.FromFlatDataAndDimensions(data, s.layout.dims...)
+		defer finalize([]*tensors.Tensor{batch})
+		results, err := s.exec.Call(append(args, batch)...)
 		if err != nil {
 			return err
 		}

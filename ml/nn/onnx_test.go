@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
 	"testing"
 
 	"winnow"
@@ -119,4 +122,55 @@ func TestONNXReproducible(t *testing.T) {
 	if a != nil && b != nil && string(checkpoint(t, a)) != string(checkpoint(t, b)) {
 		t.Error("the same seed gives another network")
 	}
+}
+
+// Steps leave nothing behind: what ONNX Runtime holds of a batch is outside the reach of
+// Go's collector, and a round has thousands of batches.
+func TestONNXStepsFreeTheirBatches(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("reads /proc")
+	}
+	be := openONNX(t)
+	cfg := benchConfig()
+	cfg.Width, cfg.InputSize = 2, 64 // a large batch, little to compute
+	const batch, steps = 64, 60
+	weights, stats := initialise(cfg, rand.New(rand.NewPCG(1, 1)))
+	tr, err := newTrainer(be, cfg, weights, stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.close()
+	l := tr.form.layout(batch, inputChannels, cfg.InputSize)
+	data, oneHot := make([]float32, l.size()), make([]float32, batch*cfg.Outputs)
+	for i := range batch {
+		oneHot[i*cfg.Outputs] = 1
+	}
+	run := func(n int) {
+		for range n {
+			if _, err := tr.step(l, data, oneHot, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(20) // the runtime's own memory
+	before := residentBytes(t)
+	run(steps)
+	grown, held := residentBytes(t)-before, 4*int64(len(data))*steps
+	if grown > held/2 {
+		t.Errorf("%d steps grew the process by %d MB; their batches are %d MB", steps, grown>>20, held>>20)
+	}
+}
+
+func residentBytes(t *testing.T) int64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(statm), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * int64(os.Getpagesize())
 }

@@ -44,8 +44,14 @@ func newTrainer(be *backend.Backend, cfg Config, weights, stats [][]float32) (*t
 
 func (t *trainer) close() {
 	t.execStep.Finalize()
-	for _, s := range t.state {
-		_ = s.FinalizeAll() // frees memory; there is nothing to do when it fails
+	finalize(t.state)
+}
+
+// finalize frees tensors and their copies on a device at once. Left to the garbage
+// collector, those that ONNX Runtime holds are never freed.
+func finalize(all []*tensors.Tensor) {
+	for _, t := range all {
+		_ = t.FinalizeAll() // there is nothing to do when it fails
 	}
 }
 
@@ -110,10 +116,15 @@ func (t *trainer) step(l layout, batch []float32, oneHot []float32, rate float64
 			}
 			args = append(args, donated)
 		}
-		args = append(args,
+		inputs := []*tensors.Tensor{
 			tensors.FromFlatDataAndDimensions(batch, l.dims...),
 			tensors.FromFlatDataAndDimensions(oneHot, n, t.cfg.Outputs),
-			tensors.FromScalar(float32(rate)))
+			tensors.FromScalar(float32(rate)),
+		}
+		defer finalize(inputs)
+		for _, in := range inputs {
+			args = append(args, in)
+		}
 		out, err := t.execStep.Call(args...)
 		if err != nil {
 			return err
