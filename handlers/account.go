@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"winnow"
-	"winnow/password"
 	"winnow/views"
 
 	"github.com/go-chi/chi/v5"
@@ -22,7 +21,8 @@ type AccountStore interface {
 // Account serves signing in and out, and a person's own page.
 type Account struct {
 	*Base
-	Accounts AccountStore
+	Accounts  AccountStore
+	Passwords *Passwords
 }
 
 // Home leads to the projects, or to the sign-in page.
@@ -73,7 +73,7 @@ func (h *Account) verify(ctx context.Context, email, secret string) (winnow.User
 	default:
 		return winnow.User{}, false, err
 	}
-	ok, err := password.Verify(hash, secret)
+	ok, err := h.Passwords.verify(ctx, hash, secret)
 	return user, ok, err
 }
 
@@ -138,7 +138,7 @@ func (h *Account) setPassword(ctx context.Context, user winnow.User, current, ne
 		return err
 	}
 	if old != "" {
-		ok, err := password.Verify(old, current)
+		ok, err := h.Passwords.verify(ctx, old, current)
 		if err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (h *Account) setPassword(ctx context.Context, user winnow.User, current, ne
 	if err := winnow.ValidatePassword(next); err != nil {
 		return err
 	}
-	hash, err := password.Hash(next)
+	hash, err := h.Passwords.hash(ctx, next)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"winnow"
-	"winnow/password"
 	"winnow/views"
 )
 
@@ -196,7 +195,8 @@ func (h *People) render(w http.ResponseWriter, r *http.Request, status int, prop
 // Invites serves the links that invitations lead to.
 type Invites struct {
 	*Base
-	Invites InviteStore
+	Invites   InviteStore
+	Passwords *Passwords
 }
 
 // Page shows an invitation to whoever opens its link.
@@ -234,7 +234,7 @@ func (h *Invites) accept(r *http.Request, name, secret string) (winnow.ProjectID
 	if err := winnow.ValidatePassword(secret); err != nil {
 		return 0, err
 	}
-	hash, err := password.Hash(secret)
+	hash, err := h.Passwords.hash(r.Context(), secret)
 	if err != nil {
 		return 0, err
 	}

@@ -26,12 +26,12 @@ func (s *Server) routes() chi.Router {
 		admin   = winnow.RoleAdmin
 		project = "/projects/{project}"
 	)
-	b := s.base
-	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts}
+	b, passwords := s.base, handlers.NewPasswords()
+	account := &handlers.Account{Base: b, Accounts: s.deps.Accounts, Passwords: passwords}
 	uploads := s.uploads
 	projects := &handlers.Projects{Base: b, Store: s.deps.Projects, Uploads: uploads}
 	people := &handlers.People{Base: b, People: s.deps.People, Tokens: s.deps.Tokens}
-	invites := &handlers.Invites{Base: b, Invites: s.deps.Invites}
+	invites := &handlers.Invites{Base: b, Invites: s.deps.Invites, Passwords: passwords}
 	images := &handlers.Images{Base: b, Store: s.deps.Images}
 	imports := &handlers.Imports{Base: b, Store: s.deps.Imports, Uploads: uploads}
 	rounds := &handlers.Rounds{Base: b, Store: s.deps.Rounds}
