@@ -29,9 +29,10 @@ type Store interface {
 }
 
 type service struct {
-	store Store
-	log   *slog.Logger
-	api   huma.API
+	store   Store
+	log     *slog.Logger
+	api     huma.API
+	exports chan struct{} // places of those that run
 }
 
 const tokenScheme = "token"
@@ -50,7 +51,7 @@ func Mount(r chi.Router, store Store, log *slog.Logger) {
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		tokenScheme: {Type: "http", Scheme: "bearer", Description: "A project's API token."},
 	}
-	s := &service{store: store, log: log}
+	s := &service{store: store, log: log, exports: make(chan struct{}, maxExports)}
 	s.api = humachi.New(r, config)
 	s.api.UseMiddleware(s.authenticate)
 	s.register()

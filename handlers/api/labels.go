@@ -47,7 +47,7 @@ func (in *labelsInput) filter() winnow.LabelFilter {
 const flushEvery = 2000
 
 // writeTime is how long one such batch may take to reach a slow reader.
-const writeTime = time.Minute
+const writeTime = 15 * time.Second
 
 func (s *service) labels(ctx context.Context, in *labelsInput) (*huma.StreamResponse, error) {
 	id, err := s.allow(ctx, in.ID)

@@ -34,6 +34,7 @@ func (s *service) register() {
 	}, handle(s, s.round))
 	huma.Register(s.api, huma.Operation{
 		OperationID: "export-labels", Method: http.MethodGet, Path: "/api/v1/projects/{id}/labels", Security: secured, Tags: []string{"Labels"},
+		Middlewares: huma.Middlewares{s.inTurn},
 		Summary:     "Labels as JSON Lines or CSV, streamed",
 		Description: "One row an image, in the order of their ids. Known, unknown, skip, unreadable and unlabeled stay apart. Without filters: every decided image of the pool.",
 		Responses: map[string]*huma.Response{"default": failure, "200": {
