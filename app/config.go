@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"winnow/web"
 )
 
 // Config is everything that Winnow can be told from outside. Its options are one
@@ -20,6 +22,7 @@ type Config struct {
 	BaseURL     string // what links begin with; empty: http://Host:Port
 	UploadLimit int64  // bytes of one upload
 	TrustProxy  bool   // a reverse proxy in front says who asks
+	Metrics     string // who may read /metrics
 
 	Backend      string
 	Rounds       int // rounds at a time in one process
@@ -52,6 +55,7 @@ func newConfig(getenv func(string) string) Config {
 		Host:          "127.0.0.1",
 		Port:          8080,
 		UploadLimit:   8 << 30,
+		Metrics:       web.MetricsPrivate,
 		Backend:       "go",
 		Rounds:        1,
 		RoundTimeout:  48 * time.Hour,
@@ -110,6 +114,11 @@ func (c *Config) options() []option {
 			group: optionsWeb, flag: "trust-proxy", env: "WINNOW_TRUST_PROXY",
 			help:  "believe X-Forwarded-For: a reverse proxy of yours sets it",
 			value: newBool(&c.TrustProxy),
+		},
+		{
+			group: optionsWeb, flag: "metrics", env: "WINNOW_METRICS",
+			help:  "who may read /metrics: private (this machine and private networks), all or off",
+			value: newChoice(&c.Metrics, web.MetricsPrivate, web.MetricsAll, web.MetricsOff),
 		},
 		{
 			group: optionsBackend, flag: "backend", env: "WINNOW_BACKEND",

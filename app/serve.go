@@ -93,6 +93,7 @@ func serve(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store, 
 		SecureCookies: cfg.secure(),
 		TrustProxy:    cfg.TrustProxy,
 		MaxUpload:     cfg.UploadLimit,
+		Metrics:       cfg.Metrics,
 	}, web.Deps{
 		Log: log,
 		// The store's own sweeper cannot be stopped without a race; sweepSessions is ours.

@@ -27,6 +27,7 @@ type Config struct {
 	SessionLife    time.Duration // a session ends after this
 	SignInAttempts int           // per address and minute
 	ShutdownGrace  time.Duration // how long requests may take to finish at the end
+	Metrics        string        // who may read /metrics: MetricsPrivate, MetricsAll or MetricsOff
 }
 
 // WithDefaults fills what was left empty.
@@ -45,6 +46,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.ShutdownGrace == 0 {
 		c.ShutdownGrace = 10 * time.Second
+	}
+	if c.Metrics == "" {
+		c.Metrics = MetricsPrivate
 	}
 	return c
 }

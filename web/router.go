@@ -41,7 +41,7 @@ func (s *Server) routes() chi.Router {
 	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes, middleware.GetHead)
 	r.Get("/healthz", healthz)
 	r.Get("/readyz", s.readyz)
-	r.Get("/metrics", s.metrics.handler().ServeHTTP)
+	r.Get("/metrics", s.forMetrics(s.metrics.handler()))
 	r.Get("/favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, static.URL("icon/winnow.svg"), http.StatusFound)
 	})
@@ -161,9 +161,14 @@ func (s *Server) limitAttempts(next http.Handler) http.Handler {
 		})))(next)
 }
 
-// clientAddress is the address of who asks, shortened to the network for IPv6. Only
-// a proxy of ours may say that it is somebody else's.
+// clientAddress is the address of who asks, shortened to the network for IPv6.
 func (s *Server) clientAddress(r *http.Request) (string, error) {
+	return httprate.CanonicalizeIP(s.remoteAddress(r)), nil
+}
+
+// remoteAddress is the address of who asks. Only a proxy of ours may say that it is
+// somebody else's.
+func (s *Server) remoteAddress(r *http.Request) string {
 	addr := r.RemoteAddr
 	if host, _, err := net.SplitHostPort(addr); err == nil {
 		addr = host
@@ -175,7 +180,7 @@ func (s *Server) clientAddress(r *http.Request) (string, error) {
 			addr = last
 		}
 	}
-	return httprate.CanonicalizeIP(addr), nil
+	return addr
 }
 
 // Routes lists the site's routes as "METHOD /pattern".
