@@ -42,17 +42,22 @@ func (o *outbox) remove(e *entry) {
 	o.entries = slices.DeleteFunc(o.entries, func(k kept) bool { return k.entry == e })
 }
 
-// adopt gives a tab the entries of one that is no more, and returns their items.
-func (o *outbox) adopt(from, to int) (items []int64) {
+// adopt gives a tab the entries of one that is no more, and returns the items that
+// are answered by them.
+func (o *outbox) adopt(from, to int) map[int64]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	answered := make(map[int64]bool)
 	for i, k := range o.entries {
-		if k.tab == from {
-			o.entries[i].tab = to
-			items = append(items, k.item)
+		if k.tab != from {
+			continue
+		}
+		o.entries[i].tab = to
+		if answered[k.item] = true; k.undo {
+			delete(answered, k.item) // it comes back with a claim
 		}
 	}
-	return items
+	return answered
 }
 
 // items lists the items of the tab's entries.

@@ -97,10 +97,7 @@ func (p *person) otherTabs(id int) (items []int64) {
 
 // labels runs the person until ctx ends: tabs are opened, reloaded, closed, and
 // crash; the session is lost now and then.
-func (p *person) labels(ctx context.Context) error {
-	if err := p.web.signIn(ctx, p.email); err != nil {
-		return err
-	}
+func (p *person) labels(ctx context.Context) {
 	var (
 		r      = p.newRand(1 << 20)
 		nextID = p.tabs
@@ -131,7 +128,6 @@ func (p *person) labels(ctx context.Context) error {
 		}
 		nextID++
 	}
-	return nil
 }
 
 // openTab opens a tab, which takes over what another has left in the outbox.

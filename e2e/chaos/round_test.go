@@ -70,16 +70,22 @@ func newTeam(t testing.TB, s *site, plan teamPlan) *team {
 	return m
 }
 
-// label lets everybody label until stop is called, which waits for them to end.
+// label lets everybody sign in, and then label until stop is called, which waits for
+// them to end.
 func (m *team) label(ctx context.Context, t testing.TB) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
+	t.Helper()
 	var all sync.WaitGroup
 	for _, p := range m.people {
 		all.Go(func() {
-			if err := p.labels(ctx); err != nil && ctx.Err() == nil {
-				t.Errorf("%s: %v", p.email, err)
+			if err := p.web.signIn(ctx, p.email); err != nil {
+				t.Error(err)
 			}
 		})
+	}
+	all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	for _, p := range m.people {
+		all.Go(func() { p.labels(ctx) })
 	}
 	return func() { cancel(); all.Wait() }
 }

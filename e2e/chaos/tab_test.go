@@ -33,12 +33,8 @@ type tab struct {
 	asOf     string   // the server's time of the newest lease
 }
 
-func newTab(p *person, id int, adopted []int64) *tab {
-	t := &tab{person: p, id: id, hands: p.newRand(uint64(id)), kick: make(chan struct{}, 1), answered: make(map[int64]bool)}
-	for _, item := range adopted {
-		t.answered[item] = true
-	}
-	return t
+func newTab(p *person, id int, answered map[int64]bool) *tab {
+	return &tab{person: p, id: id, hands: p.newRand(uint64(id)), kick: make(chan struct{}, 1), answered: answered}
 }
 
 func (t *tab) start(ctx context.Context) {

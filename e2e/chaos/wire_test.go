@@ -143,15 +143,15 @@ func (b *browser) do(ctx context.Context, method, path, mediaType string, body i
 // signIn signs in by the form, and tries until it works or ctx ends.
 func (b *browser) signIn(ctx context.Context, email string) error {
 	form := url.Values{"email": {email}, "password": {secret}}.Encode()
-	for {
+	for pause := 500 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		response, _, err := b.do(ctx, http.MethodPost, "/signin", "application/x-www-form-urlencoded", strings.NewReader(form))
 		switch {
 		case err == nil && response.StatusCode == http.StatusSeeOther:
 			return nil
-		case err == nil && response.StatusCode < 500:
+		case err == nil && response.StatusCode < 500 && response.StatusCode != http.StatusTooManyRequests:
 			return fmt.Errorf("sign in as %s: status %d", email, response.StatusCode)
 		}
-		if !sleep(ctx, 500*time.Millisecond) {
+		if !sleep(ctx, pause) {
 			return ctx.Err()
 		}
 	}
