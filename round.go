@@ -45,6 +45,10 @@ type Round struct {
 	LabelingAt   time.Time // items opened
 	ClosedAt     time.Time // closed, failed or cancelled
 	Counts       ItemCounts
+
+	// Gold items that the person who labels was given in this round, and answered. What
+	// they are told of the round counts them with the rest, or it would tell them apart.
+	GoldGiven, GoldAnswered int
 }
 
 // ItemCounts are the round's items by what became of them. Those of the audit slice
@@ -53,6 +57,8 @@ type ItemCounts struct {
 	Total, Known, Unknown, Skipped, Unreadable int
 
 	AuditTotal, AuditKnown, AuditUnknown int
+
+	Gold int // images with a settled label that people are asked about now and then
 }
 
 // Done is how many items are decided.
@@ -143,6 +149,12 @@ type Scores struct {
 	Clean     float64 // clean_L * clean_D: how likely known
 	Info      float64 // posterior of the uncertain component of AU
 	Predicted int     // class the classifier predicts, -1 for none
+}
+
+// Clear reports whether the model takes the image for one class and hardly any other:
+// likely known, and not of the uncertain ones.
+func (s Scores) Clear() bool {
+	return s.HasScores && s.Predicted >= 0 && s.Clean >= 0.5 && s.Info < 0.5
 }
 
 // Item is an image queried in a round. What it was decided to be is, to the person who

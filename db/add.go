@@ -23,6 +23,9 @@ func (s *Store) AddImages(ctx context.Context, project winnow.ProjectID, imp win
 	}
 	first, labeled := distinct(images)
 	err := s.tx(ctx, func(tx pgx.Tx) error {
+		if err := lockEvents(ctx, tx, project); err != nil {
+			return err
+		}
 		ids, err := s.insertImages(ctx, tx, project, imp, images, first)
 		if err != nil {
 			return err

@@ -53,14 +53,34 @@ func (s *Store) claim(ctx context.Context, project winnow.ProjectID, user winnow
 		return nil, nil, err
 	}
 	if len(items) < n {
-		args["limit"] = n - len(items)
-		free, err := collect(ctx, s.pool, scanItem, leaseSQL(freeSlotsSQL), args)
+		free, err := s.claimFree(ctx, round, user, n-len(items), args)
 		if err != nil {
 			return nil, nil, err
 		}
 		items = append(items, free...)
 	}
-	return round, items, nil
+	return round, items, s.askedOf(ctx, s.pool, round, user)
+}
+
+// claimFree leases up to n items that the person did not hold. When a gold item is due
+// it takes the place of one of them.
+func (s *Store) claimFree(ctx context.Context, round *winnow.Round, user winnow.UserID, n int, args pgx.NamedArgs) ([]winnow.Item, error) {
+	due, err := s.goldDue(ctx, round, user)
+	if err != nil {
+		return nil, err
+	}
+	if due {
+		n--
+	}
+	args["limit"] = n
+	items, err := collect(ctx, s.pool, scanItem, leaseSQL(freeSlotsSQL), args)
+	if err != nil || !due {
+		return items, err
+	}
+	gold, err := s.claimGold(ctx, round, user, items)
+	items = append(items, gold...)
+	byPlace(items)
+	return items, err
 }
 
 func (s *Store) leaseArgs(round *winnow.Round, user winnow.UserID) pgx.NamedArgs {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"winnow"
 	"winnow/db/dbtest"
@@ -166,113 +165,6 @@ func (a *annotator) undo(key string) {
 		a.t.Errorf("item %d came back to %d while %d held it", item.ID, a.id, other)
 	}
 	a.items = append(a.items, *item)
-}
-
-// model is what the store is to do, said as simply as can be: who holds each item
-// until when, and what they said.
-type model struct {
-	items  []modelItem // by rank
-	events []int       // decisions that stand, as indices into items, oldest first
-}
-
-type modelItem struct {
-	id      winnow.ItemID
-	holder  winnow.UserID
-	until   time.Time
-	verdict winnow.Verdict
-	by      winnow.UserID
-}
-
-func (m *model) claim(user winnow.UserID, n int, now, until time.Time) (claimed []winnow.ItemID) {
-	for _, own := range []bool{true, false} {
-		for i := range m.items {
-			item := &m.items[i]
-			free := item.holder == 0 || !item.until.After(now)
-			if len(claimed) == n || item.verdict != "" || (item.holder == user) != own || (!own && !free) {
-				continue
-			}
-			item.holder, item.until = user, until
-			claimed = append(claimed, item.id)
-		}
-	}
-	return claimed
-}
-
-func (m *model) decide(i int, user winnow.UserID, v winnow.Verdict, now time.Time) bool {
-	item := &m.items[i]
-	if item.verdict != "" || (item.holder != 0 && item.holder != user && item.until.After(now)) {
-		return false
-	}
-	*item = modelItem{id: item.id, verdict: v, by: user}
-	m.events = append(m.events, i)
-	return true
-}
-
-func (m *model) undo(user winnow.UserID, until time.Time) winnow.ItemID {
-	for e := len(m.events) - 1; e >= 0; e-- {
-		item := &m.items[m.events[e]]
-		if item.by == user {
-			m.events = append(m.events[:e:e], m.events[e+1:]...)
-			*item = modelItem{id: item.id, holder: user, until: until}
-			return item.id
-		}
-	}
-	return 0
-}
-
-// TestStoreAgreesWithTheModel runs random operations, one at a time and with time
-// passing, on the store and on the model.
-func TestStoreAgreesWithTheModel(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			t.Parallel()
-			const lease = 60 * time.Second
-			b := newBench(t, 40, func(s *winnow.Settings) { s.Budget, s.LeaseSeconds = 30, 60 })
-			users := []winnow.UserID{b.admin.ID, b.annotator("bob"), b.annotator("eve")}
-			round := b.open()
-			all, _, err := b.Items(t.Context(), round.ID, winnow.ItemFilter{}, winnow.Page{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := new(model)
-			for _, item := range all {
-				m.items = append(m.items, modelItem{id: item.ID})
-			}
-			r := rand.New(rand.NewPCG(seed, 0))
-			for step := range 150 {
-				b.clock.Advance(time.Duration(r.IntN(20)) * time.Second)
-				now, until := b.clock.Now(), b.clock.Now().Add(lease)
-				user := users[r.IntN(len(users))]
-				key := fmt.Sprint("key ", step)
-				switch p := r.IntN(10); {
-				case p < 4:
-					n := r.IntN(5)
-					want, got := m.claim(user, n, now, until), b.claim(user, n)
-					if fmt.Sprint(want) != fmt.Sprint(idsOf(got)) {
-						t.Fatalf("step %d: %d claims %d and gets %v, want %v", step, user, n, idsOf(got), want)
-					}
-				case p < 9:
-					if len(m.events) == len(m.items)-1 {
-						continue // the last decision would end the round
-					}
-					i := r.IntN(len(m.items))
-					ok := m.decide(i, user, winnow.VerdictUnknown, now)
-					_, err := b.Decide(t.Context(), b.project, user, decision(m.items[i].id, winnow.VerdictUnknown, -1, key))
-					if (err == nil) != ok || (err != nil && winnow.ErrorCode(err) != winnow.CodeConflict) {
-						t.Fatalf("step %d: %d decides item %d: %v, want it taken: %v", step, user, m.items[i].id, err, ok)
-					}
-				default:
-					want := m.undo(user, until)
-					item, err := b.Undo(t.Context(), b.project, user, 0, key)
-					if (want == 0) != (err != nil) || (err == nil && item.ID != want) {
-						t.Fatalf("step %d: %d undoes %v, %v, want item %d", step, user, item, err, want)
-					}
-				}
-			}
-			b.checkInvariants()
-		})
-	}
 }
 
 func idsOf(items []winnow.Item) (ids []winnow.ItemID) {

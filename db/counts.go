@@ -43,6 +43,7 @@ const addToRoundSQL = `
 // ofRound are the arguments of addToRoundSQL.
 func (c *change) ofRound() pgx.NamedArgs {
 	args := c.items.args()
+	args["any_state"] = c.anyState
 	args["round"], args["audit_known"], args["audit_unknown"] = c.round, c.audit.known, c.audit.unknown
 	return args
 }

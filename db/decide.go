@@ -78,9 +78,11 @@ func (s *Store) decideAll(ctx context.Context, project winnow.ProjectID, user wi
 			return err
 		}
 		if round == nil && in != 0 { // all were replayed, or gold
-			round, err = s.roundByID(ctx, tx, in)
+			if round, err = s.roundByID(ctx, tx, in); err != nil {
+				return err
+			}
 		}
-		return err
+		return s.askedOf(ctx, tx, round, user)
 	})
 	return outcomes, round, err
 }
@@ -238,7 +240,7 @@ func (c *change) insertEvent(e winnow.LabelEvent, stands winnow.EventID) {
 
 // write sends a change, closes the round when nothing is left of it, and returns the
 // round, nil for a change that is of none. errMoved if the round is not being labeled
-// any more.
+// any more, and the change needs that.
 func (s *Store) write(ctx context.Context, tx pgx.Tx, by winnow.UserID, c *change) (*winnow.Round, error) {
 	var round *winnow.Round
 	if c.round != 0 {
@@ -250,10 +252,12 @@ func (s *Store) write(ctx context.Context, tx pgx.Tx, by winnow.UserID, c *chang
 			return err
 		}
 		if c.items == (counts{}) && c.audit == (counts{}) {
-			c.writes.Queue(`SELECT `+roundColumns+` FROM rounds r WHERE r.id = @id AND r.state = 'labeling' FOR SHARE`,
-				pgx.NamedArgs{"id": c.round}).Query(read)
+			c.writes.Queue(`
+				SELECT `+roundColumns+` FROM rounds r
+				WHERE r.id = @round AND (r.state = 'labeling' OR @any_state)
+				FOR SHARE`, c.ofRound()).Query(read)
 		} else {
-			c.writes.Queue(addToRoundSQL+` AND state = 'labeling' RETURNING `+roundColumns, c.ofRound()).Query(read)
+			c.writes.Queue(addToRoundSQL+` AND (state = 'labeling' OR @any_state) RETURNING `+roundColumns, c.ofRound()).Query(read)
 		}
 	}
 	if c.pool != (counts{}) {
@@ -268,8 +272,24 @@ func (s *Store) write(ctx context.Context, tx pgx.Tx, by winnow.UserID, c *chang
 			return nil, err
 		}
 	}
-	if round != nil && round.Counts.Left() == 0 {
+	switch {
+	case round == nil:
+		return nil, nil
+	case round.State != winnow.RoundLabeling:
+		return round, s.savePrecision(ctx, tx, round)
+	case round.Counts.Left() == 0:
 		return round, s.close(ctx, tx, by, round)
 	}
 	return round, nil
+}
+
+// savePrecision brings the precision of a closed round to its counts. The k that came
+// of it stays: a later round may have used it.
+func (s *Store) savePrecision(ctx context.Context, tx pgx.Tx, r *winnow.Round) error {
+	r.Metrics.Precision = nil
+	if precision, ok := r.Counts.Precision(); ok {
+		r.Metrics.Precision = &precision
+	}
+	_, err := tx.Exec(ctx, `UPDATE rounds SET metrics = @metrics WHERE id = @id`, pgx.NamedArgs{"id": r.ID, "metrics": r.Metrics})
+	return err
 }

@@ -15,7 +15,7 @@ const roundColumns = `r.id, r.project_id, r.number, r.state, r.strategy, r.cold_
 	r.class_version, r.classes, r.label_version, r.image_version, r.attempt, r.progress, r.metrics, r.error, r.backend,
 	r.created_at, r.started_at, r.labeling_at, r.closed_at,
 	r.item_count, r.known_count, r.unknown_count, r.skipped_count, r.unreadable_count,
-	r.audit_count, r.audit_known_count, r.audit_unknown_count`
+	r.audit_count, r.audit_known_count, r.audit_unknown_count, r.gold_count`
 
 func scanRound(row pgx.CollectableRow) (*winnow.Round, error) {
 	r := new(winnow.Round)
@@ -24,7 +24,8 @@ func scanRound(row pgx.CollectableRow) (*winnow.Round, error) {
 		(*settingsJSON)(&r.Settings), &r.ClassVersion, &r.Classes, &r.LabelVersion, &r.ImageVersion, &r.Attempt, &r.Progress, &r.Metrics,
 		&r.Error, &r.Backend, &r.CreatedAt, (*zeronull.Timestamptz)(&r.StartedAt),
 		(*zeronull.Timestamptz)(&r.LabelingAt), (*zeronull.Timestamptz)(&r.ClosedAt),
-		&n.Total, &n.Known, &n.Unknown, &n.Skipped, &n.Unreadable, &n.AuditTotal, &n.AuditKnown, &n.AuditUnknown)
+		&n.Total, &n.Known, &n.Unknown, &n.Skipped, &n.Unreadable, &n.AuditTotal, &n.AuditKnown, &n.AuditUnknown,
+		&n.Gold)
 }
 
 // Round returns the round of that number.

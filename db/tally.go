@@ -107,7 +107,7 @@ func (c *change) queueTallies() {
 		    gold_false_unknown = a.gold_false_unknown + excluded.gold_false_unknown,
 		    gold_wrong_class = a.gold_wrong_class + excluded.gold_wrong_class,
 		    since_gold = a.since_gold + excluded.since_gold,
-		    last_label_at = coalesce(excluded.last_label_at, a.last_label_at)`,
+		    last_label_at = greatest(a.last_label_at, excluded.last_label_at)`,
 		pgx.NamedArgs{
 			"project": c.project, "now": c.now, "users": users, "labels": columns[0], "active": columns[1], "shared": columns[2],
 			"agreed": columns[3], "gold": columns[4], "right": columns[5], "false_known": columns[6], "false_unknown": columns[7],

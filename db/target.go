@@ -169,6 +169,7 @@ type change struct {
 	writes     pgx.Batch
 	project    winnow.ProjectID
 	round      winnow.RoundID // that the counts are of; 0 for none
+	anyState   bool           // the round may be closed
 	items      counts
 	audit      counts
 	pool       counts

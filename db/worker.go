@@ -25,7 +25,14 @@ const maxTakeovers = 5
 // CodeConflict if the attempt was given up, or the round has moved on.
 func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, backend string) (*winnow.Round, error) {
 	var round *winnow.Round
-	err := s.tx(ctx, func(tx pgx.Tx) (err error) {
+	err := s.tx(ctx, func(tx pgx.Tx) error {
+		queued, err := s.roundByID(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if err := awaitEvents(ctx, tx, queued.ProjectID); err != nil {
+			return err
+		}
 		round, err = one(ctx, tx, scanRound, `
 			UPDATE rounds r
 			SET state = 'training', backend = @backend, started_at = @now, heartbeat_at = now(), progress = '{}',
@@ -46,6 +53,25 @@ func (s *Store) BeginRound(ctx context.Context, id winnow.RoundID, attempt int, 
 	})
 	return round, wrap(err, "begin round %d", id)
 }
+
+// lockEvents keeps the next round from fixing what it sees (BeginRound) until the
+// transaction has committed the events and images that it adds: their ids are drawn
+// before, and a round must not count such an id as seen without seeing what it says.
+func lockEvents(ctx context.Context, tx pgx.Tx, project winnow.ProjectID) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared(@class, @project::int)`,
+		pgx.NamedArgs{"class": eventsLock, "project": project})
+	return err
+}
+
+// awaitEvents waits for the transactions that hold lockEvents, and keeps others from
+// beginning until this one ends.
+func awaitEvents(ctx context.Context, tx pgx.Tx, project winnow.ProjectID) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(@class, @project::int)`,
+		pgx.NamedArgs{"class": eventsLock, "project": project})
+	return err
+}
+
+const eventsLock = 0x77 // sets these locks apart from others
 
 // fenced says why a worker's write to a round changed nothing.
 func (s *Store) fenced(ctx context.Context, tx pgx.Tx, id winnow.RoundID) error {
@@ -97,14 +123,18 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 		if err != nil {
 			return err
 		}
-		if err := insertItems(ctx, tx, round, items); err != nil {
-			return err
-		}
-		total, audit, err := insertSlots(ctx, tx, id)
+		items, err := mixGold(ctx, tx, round, items)
 		if err != nil {
 			return err
 		}
-		if total == 0 {
+		if err := insertItems(ctx, tx, round, items); err != nil {
+			return err
+		}
+		n, err := insertSlots(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if n.Total == 0 {
 			// Not a conflict: the round is still the worker's, who must say that it failed.
 			return winnow.Errorf(winnow.CodeInvalid, "No queried image is left to ask about: all were labeled meanwhile.")
 		}
@@ -119,9 +149,11 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 		if _, err := tx.Exec(ctx, `
 			UPDATE rounds
 			SET state = 'labeling', labeling_at = @now, heartbeat_at = NULL, metrics = @metrics, cold_start = @cold,
-			    item_count = @total, audit_count = @audit
+			    item_count = @total, audit_count = @audit, gold_count = @gold
 			WHERE id = @id`,
-			pgx.NamedArgs{"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": total, "audit": audit}); err != nil {
+			pgx.NamedArgs{
+				"id": id, "now": s.now(), "metrics": m, "cold": coldStart, "total": n.Total, "audit": n.AuditTotal, "gold": n.Gold,
+			}); err != nil {
 			return err
 		}
 		return notify(ctx, tx, winnow.Notice{Project: round.ProjectID, Round: id})
@@ -129,7 +161,8 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 	return wrap(err, "open labeling of round %d", id)
 }
 
-// insertItems stores those of a query's images that nobody has decided.
+// insertItems stores those of a query's images that nobody has decided, and the gold
+// ones, in the order given, so that their ids are in that order.
 func insertItems(ctx context.Context, tx pgx.Tx, round *winnow.Round, items []winnow.Item) error {
 	n := len(items)
 	var (
@@ -159,13 +192,13 @@ func insertItems(ctx context.Context, tx pgx.Tx, round *winnow.Round, items []wi
 	}
 	_, err := tx.Exec(ctx, `
 		INSERT INTO query_items (project_id, round_id, image_id, rank, slice, slots, eu_l, eu_d, au, clean, info, predicted)
-		SELECT i.project_id, @round, i.id, n.rank, n.slice, @overlap, n.eu_l, n.eu_d, n.au, n.clean, n.info, n.predicted
+		SELECT i.project_id, @round, i.id, n.rank, n.slice, CASE WHEN n.slice <> 'gold' THEN @overlap::int ELSE 0 END, n.eu_l, n.eu_d, n.au, n.clean, n.info, n.predicted
 		FROM unnest(@images::bigint[], @ranks::int[], @slices::text[], @eu_l::float8[], @eu_d::float8[], @au::float8[],
-		            @clean::float8[], @info::float8[], @predicted::int[])
-		     AS n (image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted)
+		            @clean::float8[], @info::float8[], @predicted::int[]) WITH ORDINALITY
+		     AS n (image_id, rank, slice, eu_l, eu_d, au, clean, info, predicted, place)
 		JOIN images i ON i.id = n.image_id AND i.project_id = @project
-		WHERE i.verdict IS NULL
-		ORDER BY n.rank`,
+		WHERE i.verdict IS NULL OR n.slice = 'gold'
+		ORDER BY n.place`,
 		pgx.NamedArgs{
 			"project": round.ProjectID, "round": round.ID, "overlap": round.Settings.Overlap, "images": images, "ranks": ranks, "slices": slices,
 			"eu_l": scores[0], "eu_d": scores[1], "au": scores[2], "clean": scores[3], "info": scores[4],
@@ -176,7 +209,7 @@ func insertItems(ctx context.Context, tx pgx.Tx, round *winnow.Round, items []wi
 
 // insertSlots makes the slots of a round's items, as many as each asks for answers, and
 // counts the items.
-func insertSlots(ctx context.Context, tx pgx.Tx, round winnow.RoundID) (total, audit int, err error) {
+func insertSlots(ctx context.Context, tx pgx.Tx, round winnow.RoundID) (n winnow.ItemCounts, err error) {
 	args := pgx.NamedArgs{"round": round}
 	if _, err := tx.Exec(ctx, `
 		INSERT INTO item_answers (item_id, slot, project_id, round_id, rank)
@@ -184,14 +217,14 @@ func insertSlots(ctx context.Context, tx pgx.Tx, round winnow.RoundID) (total, a
 		FROM query_items q, generate_series(1, q.slots) n
 		WHERE q.round_id = @round
 		ORDER BY q.rank, n`, args); err != nil {
-		return 0, 0, err
+		return n, err
 	}
 	_, err = one(ctx, tx, func(row pgx.CollectableRow) (struct{}, error) {
-		return struct{}{}, row.Scan(&total, &audit)
+		return struct{}{}, row.Scan(&n.Total, &n.AuditTotal, &n.Gold)
 	}, `
-		SELECT count(*) FILTER (WHERE slice <> 'gold'), count(*) FILTER (WHERE slice = 'audit')
+		SELECT count(*) FILTER (WHERE slice <> 'gold'), count(*) FILTER (WHERE slice = 'audit'), count(*) FILTER (WHERE slice = 'gold')
 		FROM query_items WHERE round_id = @round`, args)
-	return total, audit, err
+	return n, err
 }
 
 // FailRound ends a round with a message that the admin may see. CodeConflict if the

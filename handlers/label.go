@@ -329,7 +329,7 @@ func labelRound(r *winnow.Round) *views.LabelRound {
 	if r == nil {
 		return nil
 	}
-	round := &views.LabelRound{Number: r.Number, State: string(r.State), Total: r.Counts.Total, Done: r.Counts.Done()}
+	round := &views.LabelRound{Number: r.Number, State: string(r.State), Total: r.Counts.Total + r.GoldGiven, Done: r.Counts.Done() + r.GoldAnswered}
 	if r.State != winnow.RoundLabeling && r.State != winnow.RoundClosed {
 		// The answers so far are of a round before: this one learns, or has learned, from them.
 		round.Fixed = fmt.Sprintf("Round %d has started, so earlier answers stand.", r.Number)
