@@ -31,6 +31,7 @@ type Settings struct {
 	AuditShare   float64 `json:"audit_share"`   // images drawn at random beside the query, as a share of the budget
 	GoldEvery    int     `json:"gold_every"`    // answers of a person between two gold items; 0 for none
 	LeaseSeconds int     `json:"lease_seconds"` // how long an annotator holds an item
+	Suggest      bool    `json:"suggest"`       // show annotators the class that the model predicts
 
 	// The networks and their training.
 	Recipe        string  `json:"recipe"`     // full or fast
@@ -125,6 +126,7 @@ func (s *Settings) Fields() []Setting {
 		{Name: "audit_share", Group: labeling, Label: "Audit share", Help: "Images drawn at random beside the query, as a share of the budget: the unbiased view of the pool.", Float: &s.AuditShare, Min: 0, Max: 0.5},
 		{Name: "gold_every", Group: labeling, Label: "Gold every", Unit: "answers", Help: "How often a person is asked about an image whose label is settled; 0 for never.", Int: &s.GoldEvery, Min: 0, Max: 10_000},
 		{Name: "lease_seconds", Group: labeling, Label: "Lease", Unit: "s", Help: "How long an image stays with an annotator who does not answer.", Int: &s.LeaseSeconds, Min: 10, Max: 86_400},
+		{Name: "suggest", Group: labeling, Label: "Show the model's suggestion", Help: "Marks the class that the classifier predicts. It saves a look on easy images, and leads people to agree with the model on hard ones.", Bool: &s.Suggest},
 
 		{Name: "width", Group: networks, Label: "Width", Unit: "channels", Help: "Channels of the first stage; 64 is the textbook ResNet-18.", Int: &s.Width, Min: 2, Max: 256},
 		{Name: "input_size", Group: networks, Label: "Input size", Unit: "px", Help: "Side of the square the networks see.", Int: &s.InputSize, Min: 8, Max: 256},

@@ -24,7 +24,7 @@ func TestDefaultSettingsAreTheMethods(t *testing.T) {
 	want := map[string]string{
 		"strategy": "eaoa", "budget": "1500", "neighbours": "250", "target_precision": "0.6", "k": "5", "k_step": "1",
 		"k_tolerance": "0.05", "variant": "per-class", "eu_d": "reference", "ablation": "none", "monotone": "false", "auto_next": "false",
-		"seed": "1", "overlap": "1", "audit_share": "0.05", "gold_every": "50", "lease_seconds": "300",
+		"seed": "1", "overlap": "1", "audit_share": "0.05", "gold_every": "50", "lease_seconds": "300", "suggest": "false",
 		"width": "16", "input_size": "32", "recipe": "full",
 		"epochs": "200", "batch": "128", "learning_rate": "0.01", "lr_step": "60", "lr_gamma": "0.5", "momentum": "0.9",
 		"weight_decay": "0.0005", "crop_pad": "4", "flip": "true", "energy_weight": "0.01", "margin_known": "-25", "margin_unknown": "-7",

@@ -16,6 +16,7 @@ type AccountStore interface {
 	UserByEmail(ctx context.Context, email string) (winnow.User, string, error)
 	SetPassword(ctx context.Context, id winnow.UserID, hash string) error
 	RedeemSignInLink(ctx context.Context, token string) (winnow.UserID, error)
+	KeyStore
 }
 
 // Account serves signing in and out, and a person's own page.
@@ -107,7 +108,7 @@ func (h *Account) SignOut(w http.ResponseWriter, r *http.Request) error {
 
 // Page shows the account of whoever is signed in.
 func (h *Account) Page(w http.ResponseWriter, r *http.Request) error {
-	return h.renderAccount(w, r, http.StatusOK, views.FormError{})
+	return h.renderAccount(w, r, http.StatusOK, views.FormError{}, nil)
 }
 
 // SetPassword changes the password. Who has one must give it; who came by a link
@@ -120,7 +121,7 @@ func (h *Account) SetPassword(w http.ResponseWriter, r *http.Request) error {
 	user := scopeOf(r.Context()).User
 	err := h.setPassword(r.Context(), user, r.PostForm.Get("current"), r.PostForm.Get("password"))
 	if e, ok := refused(err); ok {
-		return h.renderAccount(w, r, Status(err), e)
+		return h.renderAccount(w, r, Status(err), e, nil)
 	}
 	if err != nil {
 		return err
@@ -156,15 +157,21 @@ func (h *Account) setPassword(ctx context.Context, user winnow.User, current, ne
 	return h.Accounts.SetPassword(ctx, user.ID, hash)
 }
 
-func (h *Account) renderAccount(w http.ResponseWriter, r *http.Request, status int, e views.FormError) error {
+func (h *Account) renderAccount(w http.ResponseWriter, r *http.Request, status int, e views.FormError, typed map[string]string) error {
 	user := scopeOf(r.Context()).User
 	_, hash, err := h.Accounts.UserByEmail(r.Context(), user.Email)
 	if err != nil {
 		return err
 	}
+	keys, err := h.Accounts.Keys(r.Context(), user.ID)
+	if err != nil {
+		return err
+	}
 	p := h.page(r, "Account")
 	p.Width = "narrow"
-	return render(w, r, status, views.Account(views.AccountProps{Page: p, User: user, HasPassword: hash != "", Error: e}))
+	return render(w, r, status, views.Account(views.AccountProps{
+		Page: p, User: user, HasPassword: hash != "", Keys: keyFields(keys, typed), Error: e,
+	}))
 }
 
 func (h *Account) renderSignIn(w http.ResponseWriter, r *http.Request, status int, props views.SignInProps) error {

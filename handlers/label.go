@@ -23,6 +23,7 @@ type LabelStore interface {
 	Renew(ctx context.Context, project winnow.ProjectID, user winnow.UserID, items []winnow.ItemID) ([]winnow.ItemID, error)
 	Release(ctx context.Context, project winnow.ProjectID, user winnow.UserID, items []winnow.ItemID, asOf time.Time) error
 	Recent(ctx context.Context, project winnow.ProjectID, user winnow.UserID, n int) ([]winnow.Item, error)
+	Flag(ctx context.Context, project winnow.ProjectID, user winnow.UserID, item winnow.ItemID, note string) error
 }
 
 // Limits of the labeling page's requests.
@@ -38,6 +39,7 @@ const (
 type Label struct {
 	*Base
 	Labels LabelStore
+	Keys   KeyStore
 }
 
 // Page shows the next image.
@@ -90,8 +92,12 @@ func (h *Label) render(w http.ResponseWriter, r *http.Request, status int, notic
 	if err != nil {
 		return err
 	}
+	keys, err := h.Keys.Keys(ctx, user)
+	if err != nil {
+		return err
+	}
 	page := h.projectPage(r, "Label", views.TabLabel)
-	page.Theme, page.Bare = "dark", true
+	page.Theme, page.Bare = labelTheme(r), true
 	page.Styles, page.Scripts = []string{"css/label.css"}, []string{"js/label.js"}
 	p := views.LabelProps{
 		Project:   *at.Project,
@@ -101,10 +107,10 @@ func (h *Label) render(w http.ResponseWriter, r *http.Request, status int, notic
 		ClientKey: rand.Text(),
 		UndoKey:   rand.Text(),
 		ShownAt:   h.Now().UnixMilli(),
+		Keys:      keys.Of(),
 	}
 	if len(items) > 0 {
-		item := labelItem(items[0])
-		p.Item = &item
+		p.Item = &suggesting(at.Project, items)[0]
 	} else {
 		p.Wait = labelWait(at.Project, at.Role, round)
 		page.Refresh = true
@@ -115,6 +121,7 @@ func (h *Label) render(w http.ResponseWriter, r *http.Request, status int, notic
 		User:         int64(user),
 		Project:      int64(project),
 		LeaseSeconds: at.Project.Settings.LeaseSeconds,
+		Keys:         keys,
 		Round:        p.Round,
 		Item:         p.Item,
 		Recent:       p.Recent,
@@ -128,11 +135,11 @@ func (h *Label) formDecision(w http.ResponseWriter, r *http.Request) (winnow.Dec
 	if err := parseLabelForm(w, r); err != nil {
 		return winnow.Decision{}, err
 	}
-	item, err := strconv.ParseInt(r.PostForm.Get("item"), 10, 64)
-	if err != nil || item <= 0 {
-		return winnow.Decision{}, winnow.Invalid("item", "No image was named.")
+	item, err := formItem(r)
+	if err != nil {
+		return winnow.Decision{}, err
 	}
-	d := winnow.Decision{ItemID: winnow.ItemID(item), Class: -1, ClientKey: r.PostForm.Get("client_key")}
+	d := winnow.Decision{ItemID: item, Class: -1, ClientKey: r.PostForm.Get("client_key")}
 	verdict, index, known := strings.Cut(r.PostForm.Get("answer"), ":")
 	d.Verdict = winnow.Verdict(verdict)
 	if known {
@@ -145,6 +152,14 @@ func (h *Label) formDecision(w http.ResponseWriter, r *http.Request) (winnow.Dec
 		d.DurationMS = min(max(0, h.Now().UnixMilli()-shown), winnow.MaxDurationMS)
 	}
 	return d, nil
+}
+
+func formItem(r *http.Request) (winnow.ItemID, error) {
+	item, err := strconv.ParseInt(r.PostForm.Get("item"), 10, 64)
+	if err != nil || item <= 0 {
+		return 0, winnow.Invalid("item", "No image was named.")
+	}
+	return winnow.ItemID(item), nil
 }
 
 func parseLabelForm(w http.ResponseWriter, r *http.Request) error {
@@ -177,10 +192,7 @@ func (h *Label) Claim(w http.ResponseWriter, r *http.Request) error {
 		Items []views.LabelItem `json:"items"`
 		Wait  *views.LabelWait  `json:"wait,omitempty"`
 		AsOf  time.Time         `json:"as_of"`
-	}{Round: labelRound(round), Items: make([]views.LabelItem, len(items)), AsOf: h.Now()}
-	for i, item := range items {
-		out.Items[i] = labelItem(item)
-	}
+	}{Round: labelRound(round), Items: suggesting(at.Project, items), AsOf: h.Now()}
 	if len(items) == 0 {
 		out.Wait = labelWait(at.Project, at.Role, round)
 	}
@@ -291,6 +303,45 @@ func (h *Label) Release(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// Flag asks an admin to look at an image that the user has, or has answered. Sent
+// again it replaces the note.
+func (h *Label) Flag(w http.ResponseWriter, r *http.Request) error {
+	if !wantsJSON(r) {
+		return h.submitFlag(w, r)
+	}
+	var in struct {
+		User winnow.UserID `json:"user"`
+		Item winnow.ItemID `json:"item"`
+		Note string        `json:"note"`
+	}
+	at, err := decodeLabel(w, r, &in, &in.User)
+	if err != nil {
+		return err
+	}
+	if err := h.Labels.Flag(r.Context(), at.Project.ID, at.User.ID, in.Item, in.Note); err != nil {
+		return err
+	}
+	return respondJSON(w, struct {
+		Item winnow.ItemID `json:"item"`
+	}{in.Item})
+}
+
+// submitFlag takes a flag from the plain form and shows the same image again.
+func (h *Label) submitFlag(w http.ResponseWriter, r *http.Request) error {
+	at := scopeOf(r.Context())
+	if err := parseLabelForm(w, r); err != nil {
+		return err
+	}
+	item, err := formItem(r)
+	if err == nil {
+		err = h.Labels.Flag(r.Context(), at.Project.ID, at.User.ID, item, r.PostForm.Get("note"))
+	}
+	if err != nil {
+		return h.next(w, r, err)
+	}
+	return h.render(w, r, http.StatusOK, "Flagged for an admin.")
+}
+
 // State says where the round stands, and the user's last answers.
 func (h *Label) State(w http.ResponseWriter, r *http.Request) error {
 	at := scopeOf(r.Context())
@@ -342,6 +393,19 @@ func labelItem(i winnow.Item) views.LabelItem {
 	return views.LabelItem{
 		ID: int64(i.ID), Src: image + "display", Thumb: image + "thumb", Width: i.Width, Height: i.Height,
 	}
+}
+
+// suggesting are the items as the page shows them, with the classes that the model
+// predicts if the project shows those.
+func suggesting(p *winnow.Project, items []winnow.Item) []views.LabelItem {
+	out := make([]views.LabelItem, len(items))
+	for i, item := range items {
+		out[i] = labelItem(item)
+		if c := item.Scores.Predicted; p.Settings.Suggest && item.Scores.HasScores && c >= 0 && c < len(p.Classes) {
+			out[i].Suggested = &c
+		}
+	}
+	return out
 }
 
 func labelRecent(items []winnow.Item) []views.LabelPast {

@@ -35,7 +35,7 @@ func (s *Server) routes() chi.Router {
 	images := &handlers.Images{Base: b, Store: s.deps.Images}
 	imports := &handlers.Imports{Base: b, Store: s.deps.Imports, Uploads: uploads}
 	rounds := &handlers.Rounds{Base: b, Store: s.deps.Rounds}
-	label := &handlers.Label{Base: b, Labels: s.deps.Labels}
+	label := &handlers.Label{Base: b, Labels: s.deps.Labels, Keys: s.deps.Accounts}
 
 	r := chi.NewRouter()
 	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes, middleware.GetHead)
@@ -70,6 +70,7 @@ func (s *Server) routes() chi.Router {
 			r.Post("/signout", b.Handle(account.SignOut))
 			r.Get("/account", b.SignedIn(account.Page))
 			r.With(s.limitAttempts).Post("/account", b.SignedIn(account.SetPassword))
+			r.Post("/account/keys", b.SignedIn(account.SetKeys))
 
 			r.Get("/invite/{token}", b.Handle(invites.Page))
 			r.With(s.limitAttempts).Post("/invite/{token}", b.Handle(invites.Accept))
@@ -113,6 +114,8 @@ func (s *Server) routes() chi.Router {
 			r.Post(project+"/label/undo", annotate(label.Undo))
 			r.Post(project+"/label/renew", annotate(label.Renew))
 			r.Post(project+"/label/release", annotate(label.Release))
+			r.Post(project+"/label/flag", annotate(label.Flag))
+			r.Post(project+"/label/theme", annotate(label.Theme))
 		})
 
 		// Uploads bound themselves.

@@ -3,41 +3,58 @@
 // next image is painted in the same task: nobody waits for the network.
 
 import { Api } from "./label/api.js";
-import { Feed, prepare } from "./label/feed.js";
+import { Clock } from "./label/clock.js";
+import { Feed } from "./label/feed.js";
 import { Filter } from "./label/filter.js";
-import { command } from "./label/keys.js";
+import { Flag } from "./label/flag.js";
+import { Keymap } from "./label/keys.js";
 import { holdTab, newKey, openOutbox, Sender } from "./label/outbox.js";
+import { Remap } from "./label/remap.js";
+import { Stage } from "./label/stage.js";
+import { Status } from "./label/status.js";
 import { Strip } from "./label/strip.js";
+import { Swipe } from "./label/swipe.js";
 import { Tabs } from "./label/tabs.js";
+import { listenTheme } from "./label/theme.js";
 
 const POLL_MS = 2_000;
-const NOTICE_MS = 8_000;
-const DAY_MS = 24 * 3600 * 1000;
 
 const $ = (id) => document.getElementById(id);
 
 class LabelPage {
+  timers = {};
+
   constructor(boot) {
     this.boot = boot;
     this.round = boot.round;
     this.tab = newKey();
     this.scope = `${boot.user}:${boot.project}`;
     this.api = new Api(boot.base, boot.user);
-    this.shown = null; // the item on the screen; only that one can be answered
-    this.link = { state: "idle", message: "" };
-    this.canvas = $("label-canvas");
+    this.keymap = new Keymap(boot.keys);
+    this.clock = new Clock();
+    this.status = new Status();
     this.form = $("label-form");
     this.buttons = new Map([...this.form.querySelectorAll("button[name=answer]")].map((b) => [b.value, b]));
+    this.tag = this.form.querySelector(".label-tag") ?? tagOf("suggested");
+    this.stage = new Stage($("label-canvas"), $("label-zoom"), {
+      current: () => this.feed.current,
+      onShown: (item) => this.shown(item),
+      skipKey: () => this.keymap.label("skip"),
+    });
   }
 
   async start() {
     holdTab(this.tab);
-    this.tabs = new Tabs(this.scope, this.tab, () => this.feed?.ids ?? []);
-    const [outbox] = await Promise.all([openOutbox(this.scope, this.tab), this.tabs.meet()]);
+    this.tabs = new Tabs(this.scope, this.tab, () => this.feed?.ids ?? [], () => this.status.cut && this.sender.kick());
+    const [outbox] = await Promise.all([openOutbox(this.scope, this.tab), this.tabs.meet(), this.keymap.learnLayout()]);
     this.outbox = outbox;
     // What is answered here stays away until it is undone: a claim that was under
     // way while its answer was saved still lists it.
-    this.answered = new Set(outbox.entries.map((e) => e.item));
+    this.answered = new Set();
+    for (const { kind, item } of outbox.entries) {
+      if (kind === "decide") this.answered.add(item);
+      if (kind === "undo") this.answered.delete(item);
+    }
     this.feed = new Feed(this.api, {
       skip: (id) => this.answered.has(id) || this.tabs.has(id),
       skipped: () => this.outbox.entries.length + this.tabs.count,
@@ -47,16 +64,32 @@ class LabelPage {
     this.sender = new Sender(this.outbox, this.api, {
       onSaved: (entry, body) => this.saved(entry, body),
       onRefused: (entry, message) => this.refused(entry, message),
-      onState: (state, message) => this.linked(state, message),
+      onState: (state, message) => this.status.linked(state, message),
     });
-    this.strip = new Strip($("label-strip"), (verdict, index) => this.labelOf(verdict, index), (r) => this.undo(r));
+    this.strip = new Strip($("label-strip"), (verdict, index) => this.labelOf(verdict, index), (r) => this.reopen(r));
     this.strip.reset(this.boot.recent, this.outbox.entries);
     this.filter = new Filter($("label-filter"), this.filterable(), (button) => this.press(button.value));
+    this.flag = new Flag($("label-flag"), $("label-note"), {
+      send: (item, note) => this.post({ kind: "flag", item: item.id, note }),
+      notice: (text) => this.status.notice(text),
+    });
+    this.remap = new Remap($("label-keys"), this.keymap, {
+      save: async (keys) => (await this.api.saveKeys(keys)).message ?? "",
+      changed: () => this.showKeys(),
+    });
+    new Swipe($("label-canvas"), $("label-swipe"), {
+      asks: (direction) => this.swiped(direction),
+      answer: (value) => this.press(value),
+      none: () => this.status.notice("There is no suggestion to take. Choose the class below."),
+      blocked: () => this.stage.zoomed || !this.stage.shown,
+    });
 
     this.listen();
+    this.showKeys();
     this.adoptFirst();
     this.sender.kick();
     this.show();
+    this.settle();
     await this.feed.refill();
     document.documentElement.dataset.labeling = "ready";
   }
@@ -65,12 +98,14 @@ class LabelPage {
   adoptFirst() {
     const item = this.boot.item;
     if (!item || this.feed.skip(item.id)) return;
-    const image = this.canvas.querySelector("img");
-    if (image?.complete && image.naturalWidth > 0) Object.assign(item, { image, ready: true, failed: false });
+    const image = $("label-canvas").querySelector("img");
+    if (image?.complete && image.naturalWidth > 0) Object.assign(item, { image, ready: true });
     this.feed.items.push(item);
   }
 
   listen() {
+    this.clock.listen();
+    listenTheme($("label-theme"));
     document.addEventListener("keydown", (event) => this.key(event));
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -80,18 +115,14 @@ class LabelPage {
       event.preventDefault();
       this.undo(this.strip.last);
     });
+    $("label-flag").addEventListener("click", () => this.flag.press(this.stage.shown));
     $("label-help-toggle").addEventListener("click", () => this.help());
     $("label-help-close").addEventListener("click", () => this.help(false));
-    $("label-zoom").addEventListener("click", () => this.zoom());
-    this.canvas.addEventListener("click", (event) => this.zoom(event));
-    this.canvas.addEventListener("pointermove", (event) => this.pan(event));
 
     addEventListener("pagehide", () => this.release());
-    addEventListener("pageshow", (event) => event.persisted && this.feed.refill());
-    document.addEventListener("visibilitychange", () => {
-      this.clock();
-      if (document.visibilityState === "visible") this.renew();
-    });
+    // A page that the back button brings back as it was has given its images away.
+    addEventListener("pageshow", (event) => event.persisted && location.reload());
+    document.addEventListener("visibilitychange", () => this.renew());
     setInterval(() => this.renew(), (this.boot.lease_seconds * 1000) / 3);
   }
 
@@ -102,124 +133,149 @@ class LabelPage {
       event.preventDefault();
       return;
     }
-    const asked = command(event);
-    if (!asked) return;
-    event.preventDefault();
-    switch (asked.name) {
+    const asked = this.keymap.command(event);
+    if (asked ? this.act(asked) !== false : this.stage.pan(event.code)) event.preventDefault();
+  }
+
+  // act does what a key asks for. It returns false where the browser may have the
+  // key after all.
+  act({ name, index }) {
+    switch (name) {
       case "class":
-        return this.press(`known:${asked.index}`);
+        return this.press(`known:${index}`);
       case "undo":
         return this.undo(this.strip.last);
+      case "flag":
+        return this.flag.press(this.stage.shown);
       case "help":
         return this.help();
       case "zoom":
-        return this.zoom();
+        return this.stage.zoom();
       case "filter":
         return this.filter.focus();
       case "close":
-        this.filter.close();
-        return this.help(false);
+        return this.close();
+      case "grid":
+        return false; // the link to the grid listens itself
       default:
-        return this.press(asked.name);
+        return this.press(name);
     }
+  }
+
+  close() {
+    if (this.flag.close(false)) return;
+    if (!$("label-help").hidden) return this.help(false);
+    this.filter.close();
+  }
+
+  // post puts an entry on its way. It is on its way to the disk before the page
+  // changes, and to the server after.
+  post(entry) {
+    entry.key = newKey();
+    this.outbox.add(entry);
+    this.status.kept(this.outbox.entries.length);
+    this.settleSoon();
+    return entry.key;
   }
 
   // press answers the image on the screen with the value of a button.
   press(value) {
     const button = this.buttons.get(value);
-    const item = this.shown;
+    const item = this.stage.shown;
     if (!button || !item || item !== this.feed.current) return;
     const [verdict, index] = value.split(":");
     if (item.failed && verdict !== "skip") return; // nobody has seen it
-    const entry = {
-      key: newKey(),
-      kind: "decide",
-      item: item.id,
-      view: viewOf(item),
-      verdict,
-      class: verdict === "known" ? Number(index) : -1,
-      duration: this.elapsed(),
-    };
-    this.outbox.add(entry);
+    const answer = { verdict, class: verdict === "known" ? Number(index) : -1 };
+    const key = this.post({ kind: "decide", item: item.id, view: viewOf(item), ...answer, duration: this.clock.elapsed });
     this.answered.add(item.id);
     this.feed.take();
     this.show();
     this.flash(button);
-    this.strip.push({ item, verdict, class: entry.class, key: entry.key });
-    this.count();
-    this.say(`${this.labelOf(verdict, entry.class).name}. ${$("label-left").textContent} left.`);
-    this.tabs.tell();
-    this.sender.kick();
+    this.strip.push({ item, ...answer, key });
+    this.said = `Labeled ${button.dataset.name}.`;
   }
 
   // undo takes a decision back and shows its image again.
   undo(record) {
-    if (!record) return this.say("Nothing to undo.");
-    if (this.round?.fixed) return this.notice(this.round.fixed);
+    if (!record) return this.status.say("Nothing to undo.");
+    if (this.round?.fixed) return this.status.notice(this.round.fixed);
     this.strip.remove(record);
-    this.outbox.add({ key: newKey(), kind: "undo", item: record.item.id, view: viewOf(record.item), of: record.key });
+    this.post({ kind: "undo", item: record.item.id, view: viewOf(record.item), of: record.key });
     this.answered.delete(record.item.id);
     this.feed.putBack(record.item);
     this.show();
-    this.say(`Took back ${this.labelOf(record.verdict, record.class).name}.`);
-    this.count();
-    this.tabs.tell();
-    this.sender.kick();
+    this.said = `Took back ${this.labelOf(record.verdict, record.class).name}. It is shown again.`;
+  }
+
+  reopen(record) {
+    this.undo(record);
+    this.strip.render();
+    this.strip.focus();
   }
 
   // show paints the current item, or says why there is none.
   show() {
-    const item = this.feed.current;
-    if (item === this.shown && item !== null) return;
-    this.shown = null;
-    this.zoomOff();
-    if (!item) return this.wait();
-    this.stopWaiting();
-    if (item.ready) return this.paint(item);
-    this.canvas.replaceChildren();
-    this.canvas.setAttribute("aria-busy", "true");
-    this.load(item, 0);
-  }
-
-  // load waits for an image that is not decoded yet, trying again if it fails.
-  async load(item, failures) {
-    await prepare(item);
-    if (this.feed.current !== item || this.shown === item) return;
-    if (item.ready) return this.paint(item);
-    this.shown = item; // it may be skipped
-    this.canvas.textContent = "This image does not load. It is tried again; S skips it.";
-    await new Promise((resolve) => setTimeout(resolve, Math.min(8_000, 1_000 * 2 ** failures)));
-    if (this.feed.current !== item) return;
-    this.shown = null;
-    this.load(item, failures + 1);
-  }
-
-  paint(item) {
-    this.canvas.replaceChildren(item.image);
-    this.canvas.removeAttribute("aria-busy");
-    this.shown = item;
-    this.spent = 0;
-    this.since = document.visibilityState === "visible" ? performance.now() : null;
-  }
-
-  // elapsed is how long the image has been looked at, in milliseconds; a hidden
-  // page does not count.
-  elapsed() {
-    return Math.min(DAY_MS, Math.round(this.spent + (this.since === null ? 0 : performance.now() - this.since)));
-  }
-
-  clock() {
-    if (document.visibilityState === "visible") {
-      this.since = performance.now();
-    } else if (this.since !== null) {
-      this.spent += performance.now() - this.since;
-      this.since = null;
+    if (this.feed.current) {
+      this.status.stopWaiting();
+      clearTimeout(this.timers.poll);
+      return this.stage.show();
     }
+    this.flag.show(null);
+    this.stage.empty();
+    this.wait();
+  }
+
+  // shown: the image of the item is on the screen.
+  shown(item) {
+    this.clock.start();
+    this.flag.show(item);
+    const suggested = item.suggested === undefined ? null : this.buttons.get(`known:${item.suggested}`);
+    if (suggested) suggested.querySelector(".label-name").after(this.tag);
+    else this.tag.remove();
+  }
+
+  // swiped is what a swipe would answer; null if it cannot.
+  swiped(direction) {
+    const suggested = this.stage.shown?.suggested;
+    if (direction === "right" && suggested === undefined) return null;
+    const value = direction === "left" ? "unknown" : `known:${suggested}`;
+    const [verdict, index] = value.split(":");
+    return { value, ...this.labelOf(verdict, Number(index)) };
+  }
+
+  // settle brings everything around the image in line. It runs after the image is
+  // painted: nobody looks at a counter first.
+  settle() {
+    const { status, strip } = this;
+    strip.render();
+    const fixed = this.round?.fixed ?? "";
+    strip.lock(fixed);
+    status.count(this.round, this.outbox.entries);
+    $("label-undo").setAttribute("aria-disabled", String(strip.records.length === 0 || fixed !== ""));
+    $("label-undo").title = fixed;
+    if (this.said) {
+      const suggested = this.stage.shown?.suggested;
+      const next = suggested === undefined ? "" : ` Suggested: ${this.labelOf("known", suggested).name}.`;
+      status.say(`${this.said} ${status.left} left${status.cut ? ", kept here" : ""}.${next}`);
+      this.said = "";
+    }
+    this.tabs.tell();
+    this.sender.kick();
+    this.feed.ahead();
+  }
+
+  settleSoon() {
+    if (this.settling) return;
+    this.settling = true;
+    afterPaint(() => {
+      this.settling = false;
+      this.settle();
+    });
   }
 
   fed() {
     this.tabs.tell();
-    if (!this.shown) this.show();
+    if (!this.stage.shown) this.show();
   }
 
   claimed(answer) {
@@ -227,25 +283,27 @@ class LabelPage {
       this.round = answer.body.round ?? this.round;
       this.waiting = answer.body.wait;
       if (!this.feed.current && answer.body.items.length === 0) this.wait();
-      this.count();
+      this.settleSoon();
     } else if (answer.kind === "refused") {
-      this.notice(answer.message);
+      this.status.notice(answer.message);
     } else {
-      this.linked(answer.kind === "signedout" ? "signedout" : "retrying", answer.message);
+      this.status.linked(answer.kind === "signedout" ? "signedout" : "retrying", answer.message);
       if (this.feed.low) this.later("claim", () => this.feed.refill());
+      if (!this.feed.current) this.wait();
     }
   }
 
   saved(entry, body) {
     this.round = body.round ?? this.round;
-    this.linked("sending", "");
+    this.status.linked("sending", "");
+    this.settleSoon();
     if (!this.feed.current) this.poll();
   }
 
   // refused: the server will never take this entry. Say so, and stop showing what
   // was built on it.
   async refused(entry, message) {
-    this.notice(message);
+    this.status.notice(message);
     const record = this.strip.records.find((r) => r.key === entry.key);
     if (record) this.strip.remove(record);
     const undo = this.outbox.entries.find((e) => e.kind === "undo" && e.of === entry.key);
@@ -268,127 +326,56 @@ class LabelPage {
       this.show();
     }
     this.strip.reset(answer.body.recent, this.outbox.entries);
-    this.count();
+    this.settleSoon();
   }
 
-  // wait shows what there is to do while there is nothing to label.
   wait() {
-    const pending = this.outbox.entries.length;
-    const wait = pending > 0 ? { title: "Saving your last answers", detail: "" } : this.waiting;
-    this.canvas.replaceChildren();
-    $("main").classList.add("is-waiting");
-    $("label-wait").hidden = false;
-    $("label-wait-title").textContent = wait?.title ?? "Looking for images";
-    $("label-wait-detail").textContent = wait?.detail ?? "";
-    const bar = $("label-wait-bar");
-    bar.hidden = wait?.fraction == null;
-    bar.value = wait?.fraction ?? 0;
-    const action = $("label-wait-action");
-    action.hidden = !wait?.href;
-    action.href = wait?.href ?? "";
-    action.textContent = wait?.action ?? "";
-    if (wait && wait.title !== this.waitTitle) this.say(`${wait.title}. ${wait.detail}`);
-    this.waitTitle = wait?.title;
+    this.status.count(this.round, this.outbox.entries);
+    this.status.wait(this.waiting);
     this.later("poll", () => this.poll());
-  }
-
-  stopWaiting() {
-    $("main").classList.remove("is-waiting");
-    $("label-wait").hidden = true;
-    this.waitTitle = undefined;
-    clearTimeout(this.timers?.poll);
   }
 
   // poll asks whether there is something to label again.
   async poll() {
     if (this.feed.current) return;
-    if (this.round?.state === "labeling") {
-      await this.feed.refill();
-    } else {
-      await this.sync();
-      if (this.round?.state === "labeling") await this.feed.refill();
-    }
+    if (this.round?.state !== "labeling") await this.sync();
+    if (this.round?.state === "labeling") await this.feed.refill();
     if (!this.feed.current) this.wait();
   }
 
   later(name, action) {
-    this.timers ??= {};
     clearTimeout(this.timers[name]);
     this.timers[name] = setTimeout(action, POLL_MS);
   }
 
   async renew() {
-    if (document.visibilityState !== "visible" || this.feed.items.length === 0) return;
+    if (document.hidden || this.feed.items.length === 0) return;
     const answer = await this.api.renew(this.feed.ids);
     if (answer.kind !== "ok") return;
     this.feed.asOf = answer.body.as_of;
     // An item put back by an undo that is still on its way is ours as well.
     const kept = [...answer.body.kept, ...this.outbox.entries.map((e) => e.item)];
     if (this.feed.keep(kept)) {
-      this.notice("You were away and somebody else has taken this image. Here is another.");
+      this.status.notice("You were away and somebody else has taken this image. Here is another.");
       this.show();
     }
     if (this.feed.low) this.feed.refill();
   }
 
   release() {
-    const items = this.feed.ids.filter((id) => !this.outbox.has(id));
+    const answered = new Set(this.outbox.entries.filter((e) => e.kind !== "flag").map((e) => e.item));
+    const items = this.feed.ids.filter((id) => !answered.has(id));
     if (items.length > 0) this.api.release(items, this.feed.asOf);
   }
 
-  // count shows saved, pending and left, which add up to the round.
-  count() {
-    const round = this.round;
-    const decided = this.outbox.entries.filter((e) => e.kind === "decide").length;
-    const undone = this.outbox.entries.length - decided;
-    const total = round?.total ?? 0;
-    const saved = round?.done ?? 0;
-    const left = Math.max(0, total - saved - decided + undone);
-    $("label-saved").textContent = saved;
-    $("label-pending").textContent = this.outbox.entries.length;
-    $("label-left").textContent = left;
-    $("label-done").textContent = total - left;
-    $("label-total").textContent = total;
-    $("label-round").textContent = round ? `Round ${round.number}` : "No round";
-    const bar = $("label-bar");
-    bar.max = Math.max(1, total);
-    bar.value = total - left;
-    const fixed = this.round?.fixed ?? "";
-    $("label-undo").disabled = this.strip.records.length === 0 || fixed !== "";
-    $("label-undo").title = fixed;
-    this.strip.lock(fixed);
-    this.showLink();
-  }
-
-  // linked says how the connection is: idle, sending, retrying or signedout.
-  linked(state, message) {
-    this.link = { state, message };
-    this.count();
-  }
-
-  showLink() {
-    const { state, message } = this.link;
-    const pending = this.outbox.entries.length;
-    const kept = pending === 1 ? "1 answer is kept here and sent" : `${pending} answers are kept here and sent`;
-    const box = $("label-link");
-    if (state === "signedout") {
-      box.firstElementChild.textContent = `${message} ${kept} when you sign in again.`;
-    } else if (state === "retrying") {
-      box.firstElementChild.textContent = `${message} ${kept} when it is back.`;
+  // showKeys writes on every button what is printed on its key.
+  showKeys() {
+    for (const kbd of document.querySelectorAll("kbd[data-action]")) {
+      const { action } = kbd.dataset;
+      kbd.textContent = this.keymap.label(action);
+      kbd.closest("button, a")?.setAttribute("aria-keyshortcuts", this.keymap.shortcut(action));
     }
-    $("label-signin").hidden = state !== "signedout";
-    box.hidden = state !== "signedout" && state !== "retrying";
-  }
-
-  notice(text) {
-    $("label-notice").textContent = text;
-    $("label-notice").hidden = false;
-    clearTimeout(this.noticeTimer);
-    this.noticeTimer = setTimeout(() => ($("label-notice").hidden = true), NOTICE_MS);
-  }
-
-  say(text) {
-    $("label-say").textContent = text;
+    this.remap.render();
   }
 
   flash(button) {
@@ -400,30 +387,11 @@ class LabelPage {
   }
 
   help(open = $("label-help").hidden) {
-    $("label-help").hidden = !open;
+    const panel = $("label-help");
+    if (!open && panel.contains(document.activeElement)) $("label-help-toggle").focus();
+    panel.hidden = !open;
     $("label-help-toggle").setAttribute("aria-expanded", String(open));
-    if (!open && $("label-help").contains(document.activeElement)) $("label-help-toggle").focus();
-  }
-
-  zoom(event) {
-    if (!this.shown) return;
-    const on = this.canvas.classList.toggle("is-zoomed");
-    $("label-zoom").setAttribute("aria-pressed", String(on));
-    if (on && event) this.pan(event);
-  }
-
-  zoomOff() {
-    this.canvas.classList.remove("is-zoomed");
-    this.canvas.style.removeProperty("--zoom-x");
-    this.canvas.style.removeProperty("--zoom-y");
-    $("label-zoom").setAttribute("aria-pressed", "false");
-  }
-
-  pan(event) {
-    if (!this.canvas.classList.contains("is-zoomed")) return;
-    const box = this.canvas.getBoundingClientRect();
-    this.canvas.style.setProperty("--zoom-x", `${((event.clientX - box.left) / box.width) * 100}%`);
-    this.canvas.style.setProperty("--zoom-y", `${((event.clientY - box.top) / box.height) * 100}%`);
+    if (open) panel.focus();
   }
 
   // labelOf returns the name of an answer, whole and short, and a copy of its mark, the coloured
@@ -445,8 +413,22 @@ class LabelPage {
 
 // viewOf is what an outbox entry keeps of its item, so that it can be shown and
 // taken back after a reload.
-function viewOf({ id, src, thumb, width, height }) {
-  return { id, src, thumb, width, height };
+function viewOf({ id, src, thumb, width, height, suggested }) {
+  return { id, src, thumb, width, height, suggested };
+}
+
+function tagOf(text) {
+  const tag = document.createElement("span");
+  tag.className = "label-tag";
+  tag.textContent = text;
+  return tag;
+}
+
+// afterPaint runs an action once the next frame is on its way to the screen. A
+// hidden page has no frames.
+function afterPaint(action) {
+  if (document.hidden) setTimeout(action);
+  else requestAnimationFrame(() => setTimeout(action));
 }
 
 const boot = $("label-boot");

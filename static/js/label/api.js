@@ -46,6 +46,15 @@ export class Api {
     return this.#send("POST", "alike", { n });
   }
 
+  flag(entry) {
+    return this.#send("POST", "flag", { item: entry.item, note: entry.note });
+  }
+
+  // saveKeys keeps the person's own keys, for all projects.
+  saveKeys(keys) {
+    return this.#send("POST", "/account/keys", { keys });
+  }
+
   renew(items) {
     return this.#send("POST", "renew", { items });
   }
@@ -74,7 +83,7 @@ export class Api {
     }
     let response;
     try {
-      response = await fetch(`${this.base}/${path}`, options);
+      response = await fetch(path.startsWith("/") ? path : `${this.base}/${path}`, options);
     } catch {
       return { kind: "retry", message: "The server does not answer." };
     }

@@ -1,5 +1,6 @@
-// The feed: the leased items that this page will show next, with their images
-// loaded and decoded ahead, so that the next image is there when a key goes down.
+// The feed: the leased items that this page will show next. All their images are
+// loaded, so that labeling goes on while the network is away, and the first few are
+// decoded, so that the next image is there when a key goes down.
 
 const HOLD = 10; // leased items a page holds
 const REFILL = 6; // ask for more below this many
@@ -10,6 +11,7 @@ export class Feed {
   items = [];
   asOf = ""; // the server's time of the newest lease, which fences a late release
   #claiming = null;
+  #took = false; // since the last refill was thought of
 
   // skip(id) says which items this page must not show: answered here and not yet
   // sent, or held by another tab. skipped() is how many of those there may be.
@@ -33,19 +35,23 @@ export class Feed {
     return this.items.length < REFILL;
   }
 
-  // take removes the current item and gets the following ones ready.
+  // take removes the current item, and putBack makes an item the current one again.
+  // ahead gets those that follow ready: it is asked for after the next image is
+  // painted, which is not to share the processor with it.
   take() {
-    const item = this.items.shift();
-    this.#prepare();
-    if (this.low) this.refill();
-    return item;
+    this.#took = true;
+    return this.items.shift();
   }
 
-  // putBack makes an item the current one again.
   putBack(item) {
     this.items = this.items.filter((i) => i.id !== item.id);
     this.items.unshift(item);
+  }
+
+  ahead() {
     this.#prepare();
+    if (this.#took && this.low) this.refill();
+    this.#took = false;
   }
 
   // keep drops every item that is not in ids, and reports whether the current
@@ -90,14 +96,16 @@ export class Feed {
   }
 
   #prepare() {
-    for (const item of this.items.slice(0, DECODE + 1)) prepare(item);
+    for (const [i, item] of this.items.entries()) {
+      if (i <= DECODE) prepare(item);
+      else if (i < HOLD) load(item);
+    }
   }
 }
 
-// prepare gives an item its decoded <img>. item.ready turns true when it can be
-// painted at once, item.failed when the image cannot be had.
-export function prepare(item) {
-  if (item.image) return item.loading;
+// load gives an item its <img>, whose bytes are on their way from then on.
+function load(item) {
+  if (item.image) return;
   const image = new Image(item.width, item.height);
   image.className = "label-image";
   image.alt = "Image to label";
@@ -105,16 +113,28 @@ export function prepare(item) {
   image.setAttribute("elementtiming", "label-image");
   image.src = item.src;
   item.image = image;
-  item.ready = false;
+}
+
+// prepare decodes the image of an item. item.ready turns true when it can be painted
+// at once, item.failed when the image cannot be had.
+export function prepare(item) {
+  if (item.ready) return Promise.resolve();
+  if (item.loading) return item.loading;
+  load(item);
   item.failed = false;
-  item.loading = image.decode().then(
-    () => {
-      item.ready = true;
-    },
-    () => {
-      item.failed = true;
-      item.image = null; // the next prepare tries again
-    },
-  );
+  item.loading = item.image
+    .decode()
+    .then(
+      () => {
+        item.ready = true;
+      },
+      () => {
+        item.failed = true;
+        item.image = null; // the next prepare tries again
+      },
+    )
+    .finally(() => {
+      item.loading = null;
+    });
   return item.loading;
 }

@@ -1,4 +1,4 @@
-// The outbox: decisions and undos on their way to the server, in order. It is
+// The outbox: decisions, undos and flags on their way to the server, in order. It is
 // kept in IndexedDB, so that a reload, a crash, a dropped network or an expired
 // session loses nothing; each entry has a client key, so that sending it twice
 // counts once.
@@ -128,7 +128,7 @@ export class Sender {
   #send(entries) {
     const [first] = entries;
     if (first.batch) return first.kind === "undo" ? this.api.undoAll(entries) : this.api.decideAll(entries);
-    return first.kind === "undo" ? this.api.undo(first) : this.api.decide(first);
+    return { undo: () => this.api.undo(first), flag: () => this.api.flag(first), decide: () => this.api.decide(first) }[first.kind]();
   }
 
   #later(answer) {

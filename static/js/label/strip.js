@@ -16,16 +16,15 @@ export class Strip {
     return this.records.at(-1) ?? null;
   }
 
+  // push and remove change what there is to take back at once; render shows it.
   push(record) {
     this.records = this.records.filter((r) => r.item.id !== record.item.id);
     this.records.push(record);
     if (this.records.length > SLOTS) this.records.shift();
-    this.render();
   }
 
   remove(record) {
     this.records = this.records.filter((r) => r !== record);
-    this.render();
   }
 
   // lock says why no decision can be taken back any more, "" when they can.
@@ -40,6 +39,7 @@ export class Strip {
   reset(recent, pending) {
     let records = recent.toReversed();
     for (const entry of pending) {
+      if (entry.kind === "flag") continue;
       records = records.filter((r) => r.item.id !== entry.item);
       if (entry.kind === "decide") records.push({ item: entry.view, verdict: entry.verdict, class: entry.class, key: entry.key });
     }
@@ -47,10 +47,21 @@ export class Strip {
     this.render();
   }
 
+  // render brings the list in line: newest first, always ten places. What is there
+  // already stays where it is, with the focus if it has it.
   render() {
     const nodes = this.records.map((record) => this.#node(record)).reverse();
-    while (nodes.length < SLOTS) nodes.push(document.createElement("li"));
-    this.list.replaceChildren(...nodes);
+    const wanted = new Set(nodes);
+    for (const node of [...this.list.children]) if (!wanted.has(node)) node.remove();
+    nodes.forEach((node, i) => {
+      if (this.list.children[i] !== node) this.list.insertBefore(node, this.list.children[i] ?? null);
+    });
+    while (this.list.children.length < SLOTS) this.list.append(document.createElement("li"));
+  }
+
+  // focus keeps the focus in the list after the button that had it has gone.
+  focus() {
+    this.list.querySelector("button")?.focus();
   }
 
   #node(record) {

@@ -6,9 +6,11 @@ const REPLY_MS = 80;
 export class Tabs {
   #others = new Map(); // tab -> Set of item ids
 
-  constructor(scope, tab, held) {
+  // held() are the items of this tab; onOther runs when another one opens.
+  constructor(scope, tab, held, onOther = () => {}) {
     this.tab = tab;
     this.held = held;
+    this.onOther = onOther;
     this.channel = "BroadcastChannel" in self ? new BroadcastChannel(`winnow-label-${scope}`) : null;
     if (!this.channel) return;
     this.channel.onmessage = ({ data }) => this.#hear(data);
@@ -41,6 +43,8 @@ export class Tabs {
   #hear(message) {
     if (message.items.length > 0) this.#others.set(message.tab, new Set(message.items));
     else this.#others.delete(message.tab);
-    if (message.ask) this.tell();
+    if (!message.ask) return;
+    this.tell();
+    this.onOther();
   }
 }
