@@ -191,9 +191,23 @@ func blockConvolutions(model *onnx.ModelProto, dims map[string][]int, block int)
 			r.nodes = append(r.nodes, n)
 		}
 	}
-	model.Graph.Node = r.nodes
+	model.Graph.Node = r.withoutUnread()
 	model.OpsetImport = append(model.OpsetImport, &onnx.OperatorSetIdProto{Domain: nchwcDomain, Version: 1})
 	return found
+}
+
+// withoutUnread are the nodes less the transpositions that nothing reads any more.
+func (r *rewriter) withoutUnread() []*onnx.NodeProto {
+	read := map[string]bool{}
+	for _, out := range r.graph.Output {
+		read[out.Name] = true
+	}
+	for _, n := range r.nodes {
+		for _, in := range n.Input {
+			read[in] = true
+		}
+	}
+	return slices.DeleteFunc(r.nodes, func(n *onnx.NodeProto) bool { return n.OpType == "Transpose" && !read[n.Output[0]] })
 }
 
 func (r *rewriter) suits(n *onnx.NodeProto) bool {
@@ -231,20 +245,39 @@ func (r *rewriter) weights(name, unique string) string {
 			perm[i] = int(v)
 		}
 	}
-	// Split the axes that are o and i: axis a of the source becomes at[a] and, where
-	// split, at[a]+1.
+	from := r.dims[source]
+	// split lists the axes with those of which that are o and i in two; axis a becomes
+	// at[a] and, where split, at[a]+1.
 	var split, at []int
-	for axis, d := range r.dims[source] {
+	axis := func(a int, blocks bool) {
 		at = append(at, len(split))
-		if axis == perm[0] || axis == perm[1] {
-			split = append(split, d/r.block, r.block)
+		if blocks {
+			split = append(split, from[a]/r.block, r.block)
 		} else {
-			split = append(split, d)
+			split = append(split, from[a])
 		}
 	}
-	o, i, h, w := at[perm[0]], at[perm[1]], at[perm[2]], at[perm[3]]
+	var order []int
+	if perm[0] == 0 {
+		// Where the outputs come first, moving their blocks to the end by itself keeps
+		// the second step to moving whole rows.
+		rest := from[1] * from[2] * from[3]
+		source = r.reshape(source, unique+"_outputs", from[0]/r.block, r.block, rest)
+		source = r.add("", "Transpose", unique+"_inner", []string{source}, ints("perm", 0, 2, 1))
+		at, split = []int{0}, []int{from[0] / r.block}
+		for a := 1; a < 4; a++ {
+			axis(a, a == perm[1])
+		}
+		split = append(split, r.block)
+		order = []int{0, at[perm[1]], at[perm[2]], at[perm[3]], at[perm[1]] + 1, len(split) - 1}
+	} else {
+		for a := range from {
+			axis(a, a == perm[0] || a == perm[1])
+		}
+		order = []int{at[perm[0]], at[perm[1]], at[perm[2]], at[perm[3]], at[perm[1]] + 1, at[perm[0]] + 1}
+	}
 	source = r.reshape(source, unique+"_split", split...)
-	moved := r.add("", "Transpose", unique+"_blocks", []string{source}, ints("perm", o, i, h, w, i+1, o+1))
+	moved := r.add("", "Transpose", unique+"_blocks", []string{source}, ints("perm", order...))
 	return r.reshape(moved, unique+"_w", r.dims[name]...)
 }
 

@@ -33,7 +33,8 @@ func TestBlockedConvolution(t *testing.T) {
 		KernelOutputChannels: 0, KernelInputChannels: 1, KernelSpatial: []int{2, 3},
 		OutputBatch: 0, OutputChannels: 1, OutputSpatial: []int{2, 3},
 	}
-	ohwi := oihw.Clone()
+	ohwi, ihwo := oihw.Clone(), oihw.Clone()
+	ihwo.KernelOutputChannels, ihwo.KernelInputChannels, ihwo.KernelSpatial = 3, 0, []int{1, 2}
 	ohwi.KernelInputChannels, ohwi.KernelSpatial = 3, []int{1, 2}
 	for _, tt := range []struct {
 		name   string
@@ -44,6 +45,7 @@ func TestBlockedConvolution(t *testing.T) {
 	}{
 		{"3x3", oihw, []int{n, 32, size, size}, []int{16, 32, 3, 3}, 1, [2]int{1, 1}},
 		{"transposed weights", ohwi, []int{n, 32, size, size}, []int{16, 3, 3, 32}, 1, [2]int{1, 1}},
+		{"inputs first", ihwo, []int{n, 16, size, size}, []int{16, 3, 3, 32}, 1, [2]int{1, 1}},
 		{"stride 2", ohwi, []int{n, 16, size, size}, []int{48, 3, 3, 16}, 2, [2]int{1, 1}},
 		{"2x2 padded after", ohwi, []int{n, 16, size, size}, []int{32, 2, 2, 16}, 1, [2]int{0, 1}},
 		{"1x1 stride 2", ohwi, []int{n, 16, size, size}, []int{32, 1, 1, 16}, 2, [2]int{0, 0}},
@@ -113,10 +115,10 @@ func TestBlockConvolutions(t *testing.T) {
 		got = append(got, n.OpType+" "+n.Input[0])
 	}
 	want := []string{
-		"Transpose raw", "Neg constant",
-		"ReorderInput x", "Reshape raw", "Transpose a_split", "Reshape a_blocks", "Conv a_x", "ReorderOutput a_y",
+		"Neg constant",
+		"ReorderInput x", "Reshape raw", "Transpose a_outputs", "Reshape a_inner", "Transpose a_split", "Reshape a_blocks", "Conv a_x", "ReorderOutput a_y",
 		"Conv x", "Conv x",
-		"Reshape direct", "Transpose d_split", "Reshape d_blocks", "Conv a_x", "ReorderOutput d_y",
+		"Reshape direct", "Transpose d_outputs", "Reshape d_inner", "Transpose d_split", "Reshape d_blocks", "Conv a_x", "ReorderOutput d_y",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the nodes are (-want +got):\n%s", diff)

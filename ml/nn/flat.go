@@ -175,7 +175,7 @@ func (flat) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.N
 		dphases = graph.Add(dphases, product(graph.TransposeAllAxes(ws, 1, 0), ds))
 		dx = merge(dphases, x.n, x.size)
 
-		dw, dshortcut = downFromPatches(cols, phases, ds)
+		dw, dshortcut = downFromPatches(cols, phases.Node, ds)
 		return dx, dw, dshortcut
 	}
 }
@@ -200,12 +200,12 @@ func downPatches(dy act) *graph.Node {
 
 // downFromPatches gives the gradients by the weights of down, of the phases of its
 // input, the patches of the one output's gradient, and the other output's gradient.
-func downFromPatches(cols *graph.Node, phases act, ds *graph.Node) (dw, dshortcut *graph.Node) {
+func downFromPatches(cols, phases, ds *graph.Node) (dw, dshortcut *graph.Node) {
 	o, c := ds.Shape().Dimensions[0], phases.Shape().Dimensions[0]/4
-	dw4 := graph.Slice(productT(cols, phases.Node), graph.AxisRange(1, 1+4*o))
+	dw4 := graph.Slice(productT(cols, phases), graph.AxisRange(1, 1+4*o))
 	dw4 = graph.TransposeAllAxes(graph.Reshape(dw4, 2, 2, o, 2, 2, c), 2, 0, 3, 1, 4, 5)
 	dw = graph.Slice(graph.Reshape(dw4, o, 4, 4, c), graph.AxisRange(), graph.AxisRange(1, 4), graph.AxisRange(1, 4))
-	dshortcut = graph.Slice(productT(ds, phases.Node), graph.AxisRange(), graph.AxisRange(0, c))
+	dshortcut = graph.Slice(productT(ds, phases), graph.AxisRange(), graph.AxisRange(0, c))
 	return dw, graph.Reshape(dshortcut, o, 1, 1, c)
 }
 

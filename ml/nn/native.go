@@ -86,48 +86,60 @@ func (f native) kernelGradient(x, dy act) *graph.Node {
 	// column, times dy: of matrix products with a row a channel. Shifting dy by the rows
 	// and x by the columns takes six copies where shifting one of them takes nine.
 	c, o := x.Shape().Dimensions[1], dy.Shape().Dimensions[1]
-	byRow, byColumn := stackShifted(dy, rows), stackShifted(x, columns)
+	byRow := stackShifted(channelsFirst(dy), []tap{{y: 1}, {}, {y: -1}})
+	byColumn := stackShifted(channelsFirst(x), []tap{{x: 1}, {}, {x: -1}})
 	dw := graph.Slice(productT(byRow, byColumn), graph.AxisRange(1, 1+3*o), graph.AxisRange(1, 1+3*c))
 	return graph.Reverse(graph.TransposeAllAxes(graph.Reshape(dw, 3, o, 3, c), 1, 0, 2, 3), 2)
 }
 
-// direction is the one in which stackShifted shifts.
-type direction int
+// channelsFirst is an activation as [channels, n, size, size].
+func channelsFirst(x act) act { return x.with(graph.TransposeAllAxes(x.Node, 1, 0, 2, 3)) }
 
-const (
-	rows direction = iota
-	columns
-)
+// tap is a neighbour of a pixel: so many rows and columns, -1 to 1, further on.
+type tap struct{ y, x int }
 
-// stackShifted makes of an activation the matrix [3c+2, n*size*size] of its channels
-// read one pixel further on, as they are, and one pixel back, by rows or columns; a
-// pixel without that neighbour reads 0. The first and the last row make room for the
-// offsets and are of no use.
-func stackShifted(x act, by direction) *graph.Node {
-	g, area := x.Graph(), x.size*x.size
-	t := graph.TransposeAllAxes(x.Node, 1, 0, 2, 3)
-	c := t.Shape().Dimensions[0]
-	// Shifting the whole array as one block is a plain copy, but brings what is beyond
-	// an edge from the other side: there it must be 0.
-	step := 1
-	if by == rows {
-		step = x.size
-	}
-	without := func(edge int) *graph.Node {
-		mask := make([]float32, area)
-		for p := range mask {
-			if at := p % x.size; by == columns && at != edge || by == rows && p/x.size != edge {
-				mask[p] = 1
-			}
+// stackShifted makes of an activation [c, n, size, size] the matrix [k*c+2, n*size*size]
+// of its channels as seen by k taps; a pixel without that neighbour reads 0. The taps
+// must come last pixel first. The first and the last row make room for the offsets and
+// are of no use.
+//
+// Shifting the whole activation as one block is a plain copy, but brings what is beyond
+// an edge from the other side, the next image or channel: there the block is made 0.
+func stackShifted(x act, taps []tap) *graph.Node {
+	g, c, m := x.Graph(), x.Shape().Dimensions[0], x.count()
+	zeros := func(n int) *graph.Node { return graph.Zeros(g, shapes.Make(x.DType(), n)) }
+	parts := []*graph.Node{zeros(m - taps[0].offset(x.size))}
+	for k, t := range taps {
+		if k > 0 && x.size > 1 {
+			parts = append(parts, zeros(taps[k-1].offset(x.size)-t.offset(x.size)))
 		}
-		return graph.Mul(t, graph.Reshape(graph.Const(g, mask), 1, 1, x.size, x.size))
+		block := x.Node
+		if t != (tap{}) {
+			block = graph.Mul(block, graph.Reshape(graph.Const(g, t.seen(x.size)), 1, 1, x.size, x.size))
+		}
+		parts = append(parts, graph.Reshape(block, c*m))
 	}
-	m := x.count()
-	block := func(node *graph.Node) *graph.Node { return graph.Reshape(node, c*m) }
-	gap := func(n int) *graph.Node { return graph.Zeros(g, shapes.Make(x.DType(), n)) }
-	return graph.Reshape(graph.Concatenate([]*graph.Node{
-		gap(m - step), block(without(0)), gap(step), block(t), gap(step), block(without(x.size - 1)), gap(m - step),
-	}, 0), 3*c+2, m)
+	parts = append(parts, zeros(m+taps[len(taps)-1].offset(x.size)))
+	return graph.Reshape(graph.Concatenate(parts, 0), len(taps)*c+2, m)
+}
+
+// offset is how much further on the neighbour lies; a single pixel has none.
+func (t tap) offset(size int) int {
+	if size == 1 {
+		return 0
+	}
+	return t.y*size + t.x
+}
+
+// seen is 1 for the pixels of an image that are the neighbour of one, and 0 elsewhere.
+func (t tap) seen(size int) []float32 {
+	mask := make([]float32, size*size)
+	for p := range mask {
+		if y, x := p/size-t.y, p%size-t.x; 0 <= y && y < size && 0 <= x && x < size {
+			mask[p] = 1
+		}
+	}
+	return mask
 }
 
 func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *graph.Node) (dx, dw, dshortcut *graph.Node)) {
@@ -138,7 +150,9 @@ func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *gra
 		d := w.Shape().Dimensions
 		o, c := d[0], d[3]
 		if f.products {
-			dw, dshortcut = downFromPatches(downPatches(flatten(y.with(dy))), phasesOf(x), flatten(s.with(ds)).Node)
+			taps := []tap{{y: 1, x: 1}, {y: 1}, {x: 1}, {}} // those of flat's downPatches
+			cols := stackShifted(channelsFirst(y.with(dy)), taps)
+			dw, dshortcut = downFromPatches(cols, phasesOf(x), graph.Reshape(channelsFirst(s.with(ds)).Node, o, -1))
 		} else {
 			dw = convolution(x.Node, dy, kernelAxes, 1, 2, 1, 2*h-x.size)
 			seen := graph.Slice(x.Node, graph.AxisRange(), graph.AxisRange(), graph.AxisRange().Stride(2), graph.AxisRange().Stride(2))
@@ -157,14 +171,6 @@ func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *gra
 		dx = join(phases, x.n, c, x.size)
 		return dx, dw, dshortcut
 	}
-}
-
-// flatten brings an activation into flat's layout.
-func flatten(x act) act {
-	t := graph.TransposeAllAxes(x.Node, 1, 0, 2, 3)
-	zero := graph.ScalarZero(x.Graph(), x.DType())
-	t = graph.Pad(t, zero, graph.PadAxis{}, graph.PadAxis{Start: 1}, graph.PadAxis{End: 1}, graph.PadAxis{End: 1})
-	return x.with(graph.Reshape(t, t.Shape().Dimensions[0], rowLen(x.n, x.size)))
 }
 
 // interleave is the matrix [2h, 2h] that takes a row of h even and then h odd pixels to
@@ -192,16 +198,17 @@ func join(phases *graph.Node, n, c, size int) *graph.Node {
 	return t
 }
 
-// phasesOf is what flat's split gives of an activation.
-func phasesOf(x act) act {
+// phasesOf makes of an activation its four phases, as flat's split does, of half the
+// size: the matrix [4*channels, n*h*h].
+func phasesOf(x act) *graph.Node {
 	c, h := x.Shape().Dimensions[1], half(x.size)
 	t := x.Node
 	if odd := 2*h - x.size; odd > 0 {
 		t = graph.Pad(t, graph.ScalarZero(x.Graph(), x.DType()), graph.PadAxis{}, graph.PadAxis{}, graph.PadAxis{End: odd}, graph.PadAxis{End: odd})
 	}
 	t = productT(graph.Reshape(t, x.n*c*2*h, 2*h), interleave(x.Graph(), h))
-	t = graph.TransposeAllAxes(graph.Reshape(t, x.n, c, h, 2, 2, h), 0, 3, 4, 1, 2, 5)
-	return flatten(act{Node: graph.Reshape(t, x.n, 4*c, h, h), n: x.n, size: h})
+	t = graph.TransposeAllAxes(graph.Reshape(t, x.n, c, h, 2, 2, h), 3, 4, 1, 0, 2, 5)
+	return graph.Reshape(t, 4*c, x.n*h*h)
 }
 
 // perChannel makes a vector apply channel by channel.
