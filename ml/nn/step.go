@@ -2,6 +2,7 @@ package nn
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/gomlx/core/graph"
@@ -19,24 +20,28 @@ type trainer struct {
 	cfg      Config
 	weights  []tensorSpec
 	stats    []tensorSpec
-	state    []*tensors.Tensor // weights, then their velocities, then running statistics
+	state    []*tensors.Tensor // see the constants below
 	execStep *graph.Exec
 }
+
+// The state is three vectors, each with the architecture's tensors one after the other:
+// a step then has few inputs and outputs, and updates all weights in a handful of
+// operations.
+const (
+	stateWeights = iota
+	stateVelocities
+	stateStats
+	stateLen
+)
 
 // newTrainer puts the weights and statistics, in the architecture's order, on the
 // device.
 func newTrainer(be *backend.Backend, cfg Config, weights, stats [][]float32) (*trainer, error) {
 	t := &trainer{be: be.Compute(), form: formFor(be), cfg: cfg}
 	t.weights, t.stats = architecture(cfg.Outputs, cfg.Width)
-	for i, s := range t.weights {
-		t.state = append(t.state, tensors.FromFlatDataAndDimensions(weights[i], s.dims...))
-	}
-	for _, s := range t.weights {
-		t.state = append(t.state, tensors.FromFlatDataAndDimensions(make([]float32, s.size()), s.dims...))
-	}
-	for i, s := range t.stats {
-		t.state = append(t.state, tensors.FromFlatDataAndDimensions(stats[i], s.dims...))
-	}
+	vector := func(flat []float32) *tensors.Tensor { return tensors.FromFlatDataAndDimensions(flat, len(flat)) }
+	w, s := slices.Concat(weights...), slices.Concat(stats...)
+	t.state = []*tensors.Tensor{stateWeights: vector(w), stateVelocities: vector(make([]float32, len(w))), stateStats: vector(s)}
 	var err error
 	t.execStep, err = graph.NewExec(t.be, t.graph)
 	return t, err
@@ -58,44 +63,53 @@ func finalize(all []*tensors.Tensor) {
 // graph writes one training step: the state, a batch [layout.dims], its one-hot labels
 // [n, outputs] and the learning rate in; the new state and the loss out.
 func (t *trainer) graph(in []*graph.Node) []*graph.Node {
-	w, s := len(t.weights), len(t.stats)
-	weights, velocities, stats := in[:w], in[w:2*w], in[2*w:2*w+s]
-	images, oneHot, rate := in[2*w+s], in[2*w+s+1], in[2*w+s+2]
+	state, loss := t.write(in[:stateLen], in[stateLen], in[stateLen+1], in[stateLen+2])
+	return append(state, loss)
+}
 
+// write writes one training step and returns the new state and the loss before it.
+func (t *trainer) write(state []*graph.Node, images, oneHot, rate *graph.Node) (next []*graph.Node, loss *graph.Node) {
 	p := &pass{
 		form: t.form, train: true,
-		weights: map[string]*graph.Node{}, stats: map[string]*graph.Node{},
+		weights: unpack(state[stateWeights], t.weights), stats: unpack(state[stateStats], t.stats),
 		grads: map[string]*graph.Node{}, newStats: map[string]*graph.Node{},
-	}
-	for i, spec := range t.weights {
-		p.weights[spec.name] = weights[i]
-	}
-	for i, spec := range t.stats {
-		p.stats[spec.name] = stats[i]
 	}
 	pooled := p.network(act{Node: images, n: oneHot.Shape().Dimensions[0], size: t.cfg.InputSize})
 	fw, fb := p.weights["linear.weight"], p.weights["linear.bias"]
 	logits := linear(pooled.Node, fw, fb)
-	loss := totalLoss(logits, oneHot, t.cfg.Energy)
+	loss = totalLoss(logits, oneHot, t.cfg.Energy)
 	head := graph.Gradient(loss, pooled.Node, fw, fb)
 	pooled.grad, p.grads["linear.weight"], p.grads["linear.bias"] = head[0], head[1], head[2]
 	p.runBackward()
 
-	out := make([]*graph.Node, 2*w+s, 2*w+s+1)
-	for i, spec := range t.weights {
-		// PyTorch's SGD: v = m v + (g + d w); w = w - rate v, with Nesterov w - rate (g + d w + m v).
-		g := graph.Add(p.grads[spec.name], graph.MulScalar(weights[i], t.cfg.WeightDecay))
-		v := graph.Add(graph.MulScalar(velocities[i], t.cfg.Momentum), g)
-		direction := v
-		if t.cfg.Nesterov {
-			direction = graph.Add(g, graph.MulScalar(v, t.cfg.Momentum))
-		}
-		out[i], out[w+i] = graph.Sub(weights[i], graph.Mul(rate, direction)), v
+	// PyTorch's SGD: v = m v + (g + d w); w = w - rate v.
+	w := state[stateWeights]
+	g := graph.Add(pack(p.grads, t.weights), graph.MulScalar(w, t.cfg.WeightDecay))
+	v := graph.Add(graph.MulScalar(state[stateVelocities], t.cfg.Momentum), g)
+	return []*graph.Node{
+		stateWeights:    graph.Sub(w, graph.Mul(rate, v)),
+		stateVelocities: v,
+		stateStats:      pack(p.newStats, t.stats),
+	}, loss
+}
+
+// unpack gives the tensors of a vector by name.
+func unpack(vector *graph.Node, specs []tensorSpec) map[string]*graph.Node {
+	named, at := make(map[string]*graph.Node, len(specs)), 0
+	for _, s := range specs {
+		named[s.name] = graph.Reshape(graph.Slice(vector, graph.AxisRange(at, at+s.size())), s.dims...)
+		at += s.size()
 	}
-	for i, spec := range t.stats {
-		out[2*w+i] = p.newStats[spec.name]
+	return named
+}
+
+// pack is the vector of named tensors.
+func pack(named map[string]*graph.Node, specs []tensorSpec) *graph.Node {
+	parts := make([]*graph.Node, len(specs))
+	for i, s := range specs {
+		parts[i] = graph.Reshape(named[s.name], s.size())
 	}
-	return append(out, loss)
+	return graph.Concatenate(parts, 0)
 }
 
 // linear is the last layer: features [n, f] to logits [n, outputs].
@@ -139,13 +153,16 @@ func (t *trainer) step(l layout, batch []float32, oneHot []float32, rate float64
 
 // weightsAndStats copies the state off the device.
 func (t *trainer) weightsAndStats() (weights, stats [][]float32, err error) {
+	split := func(vector *tensors.Tensor, specs []tensorSpec) [][]float32 {
+		flat := tensors.MustCopyFlatData[float32](vector)
+		parts := make([][]float32, len(specs))
+		for i, s := range specs {
+			parts[i], flat = slices.Clip(flat[:s.size()]), flat[s.size():]
+		}
+		return parts
+	}
 	err = safely(func() error {
-		for i := range t.weights {
-			weights = append(weights, tensors.MustCopyFlatData[float32](t.state[i]))
-		}
-		for i := range t.stats {
-			stats = append(stats, tensors.MustCopyFlatData[float32](t.state[2*len(t.weights)+i]))
-		}
+		weights, stats = split(t.state[stateWeights], t.weights), split(t.state[stateStats], t.stats)
 		return nil
 	})
 	return weights, stats, err
