@@ -31,11 +31,22 @@ const (
 	ONNX Kind = "onnx"
 )
 
+// Precision is what matrix products and convolutions multiply in. Weights, sums and
+// results are in float32 in each.
+type Precision string
+
+const (
+	Float32  Precision = "f32"
+	TF32     Precision = "tf32" // of float32, ten bits of the mantissa: NVIDIA's tensor cores
+	BFloat16 Precision = "bf16" // and activations are held so, too: half the memory traffic
+)
+
 // Backend is an open compute backend. It may be used by several goroutines.
 type Backend struct {
-	name    string
-	kind    Kind
-	compute compute.Backend
+	name      string
+	kind      Kind
+	precision Precision
+	compute   compute.Backend
 }
 
 // Name returns the name that the backend was opened by.
@@ -44,6 +55,10 @@ func (b *Backend) Name() string { return b.name }
 // Kind returns the family of the backend.
 func (b *Backend) Kind() Kind { return b.kind }
 
+// Precision returns that which the backend was opened with. TF32 is what a GPU makes of
+// float32 when it may; other devices compute in float32 then.
+func (b *Backend) Precision() Precision { return b.precision }
+
 // Compute returns the GoMLX backend.
 func (b *Backend) Compute() compute.Backend { return b.compute }
 
@@ -51,15 +66,17 @@ func (b *Backend) Compute() compute.Backend { return b.compute }
 func (b *Backend) Close() { b.compute.Finalize() }
 
 // Open opens a backend by name: "go" (also ""), "xla:cpu", "xla:cuda",
-// "xla:/path/to/plugin.so", "onnx" or "onnx:/path/to/libonnxruntime.so". An unknown
-// name is a CodeInvalid error; a known one that is not there is CodeUnavailable with
-// the remedy.
+// "xla:/path/to/plugin.so", "onnx" or "onnx:/path/to/libonnxruntime.so". XLA's names
+// take a precision: "xla:cuda,precision=bf16"; without one it is TF32. An unknown name
+// is a CodeInvalid error; a known one that is not there is CodeUnavailable with the
+// remedy.
 func Open(name string) (*Backend, error) {
 	if name == "" {
 		name = Default
 	}
 	family, config, hasConfig := strings.Cut(name, ":")
 	var open func(config string) (compute.Backend, error)
+	precision := Float32
 	switch Kind(family) {
 	case Go:
 		if hasConfig {
@@ -67,10 +84,14 @@ func Open(name string) (*Backend, error) {
 		}
 		open = openGo
 	case XLA:
+		var valid bool
+		if config, precision, valid = cutPrecision(config); !valid {
+			return nil, unknown(name)
+		}
 		if config != "cpu" && config != "cuda" && !strings.HasPrefix(config, "/") {
 			return nil, unknown(name)
 		}
-		open = openXLA
+		open = func(config string) (compute.Backend, error) { return openXLA(config, precision) }
 	case ONNX:
 		if hasConfig && !strings.HasPrefix(config, "/") {
 			return nil, unknown(name)
@@ -86,11 +107,22 @@ func Open(name string) (*Backend, error) {
 			Message: fmt.Sprintf("The backend %q cannot be opened. %s", name, remedy(Kind(family), config)), Err: err,
 		}
 	}
-	return &Backend{name: name, kind: Kind(family), compute: c}, nil
+	return &Backend{name: name, kind: Kind(family), precision: precision, compute: c}, nil
+}
+
+// cutPrecision takes the precision off XLA's configuration.
+func cutPrecision(config string) (rest string, p Precision, valid bool) {
+	rest, option, has := strings.Cut(config, ",precision=")
+	if !has {
+		return config, TF32, true
+	}
+	p = Precision(option)
+	return rest, p, p == Float32 || p == TF32 || p == BFloat16
 }
 
 func unknown(name string) error {
-	return winnow.Invalid("backend", "%.80q is not a backend; use go, xla:cpu, xla:cuda, xla:/path/to/plugin.so, onnx or onnx:/path/to/libonnxruntime.so.", name)
+	return winnow.Invalid("backend", "%.80q is not a backend; use go, xla:cpu, xla:cuda, xla:/path/to/plugin.so, onnx or onnx:/path/to/libonnxruntime.so. "+
+		"XLA takes ,precision=f32, tf32 or bf16 after its name.", name)
 }
 
 // openGo opens the pure-Go backend. Its operations run one after another

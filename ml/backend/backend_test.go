@@ -15,7 +15,7 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Open(%q): %v", name, err)
 		}
-		if be.Name() != "go" || be.Kind() != Go {
+		if be.Name() != "go" || be.Kind() != Go || be.Precision() != Float32 {
 			t.Errorf("Open(%q) is %q of kind %q", name, be.Name(), be.Kind())
 		}
 		be.Close()
@@ -33,6 +33,8 @@ func TestOpenErrors(t *testing.T) {
 		{"go:fast", winnow.CodeInvalid, "go:fast"},
 		{"xla", winnow.CodeInvalid, "xla:cpu"},
 		{"xla:tpu", winnow.CodeInvalid, "xla:tpu"},
+		{"xla:cpu,precision=f8", winnow.CodeInvalid, "precision"},
+		{"xla:/no/such/plugin.so,precision=bf16", winnow.CodeUnavailable, "xla"},
 		{"onnx:fast", winnow.CodeInvalid, "onnx:fast"},
 		{"xla:/no/such/plugin.so", winnow.CodeUnavailable, "xla"},
 		{"onnx:/no/such/libonnxruntime.so", winnow.CodeUnavailable, "onnx"},
@@ -47,6 +49,26 @@ func TestOpenErrors(t *testing.T) {
 		}
 		if message := winnow.ErrorMessage(err); winnow.ErrorCode(err) != tt.code || !strings.Contains(message, tt.says) || len(message) > 1000 {
 			t.Errorf("Open(%.40q) fails with %s %.300q, want %s and %q", tt.name, winnow.ErrorCode(err), message, tt.code, tt.says)
+		}
+	}
+}
+
+func TestCutPrecision(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]struct {
+		rest  string
+		p     Precision
+		valid bool
+	}{
+		"cuda":                    {"cuda", TF32, true},
+		"cuda,precision=f32":      {"cuda", Float32, true},
+		"/a/plug,in.so":           {"/a/plug,in.so", TF32, true},
+		"/a/b.so,precision=bf16":  {"/a/b.so", BFloat16, true},
+		"cuda,precision=":         {"cuda", "", false},
+		"cuda,precision=bf16,x=1": {"cuda", "bf16,x=1", false},
+	} {
+		if rest, p, valid := cutPrecision(config); rest != want.rest || p != want.p || valid != want.valid {
+			t.Errorf("%q is cut to %q, %q, %v; want %v", config, rest, p, valid, want)
 		}
 	}
 }

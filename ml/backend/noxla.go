@@ -12,6 +12,6 @@ const xlaBuilt = false
 
 var errNoXLA = errors.New("built without -tags xla")
 
-func openXLA(string) (compute.Backend, error) { return nil, errNoXLA }
-func xlaPlugins() []string                    { return nil }
-func installXLA(string) error                 { return errNoXLA }
+func openXLA(string, Precision) (compute.Backend, error) { return nil, errNoXLA }
+func xlaPlugins() []string                               { return nil }
+func installXLA(string) error                            { return errNoXLA }

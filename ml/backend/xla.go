@@ -3,6 +3,7 @@
 package backend
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,9 +14,18 @@ import (
 
 const xlaBuilt = true
 
-func openXLA(config string) (compute.Backend, error) {
+// openXLA opens a plugin. Matrix products are told by an option whether they may use
+// TF32; convolutions are not, so that in float32 NVIDIA's libraries are told by their
+// environment, which they read when they are loaded: the first that is opened decides.
+func openXLA(plugin string, precision Precision) (compute.Backend, error) {
 	xla.EnableAutoInstall(false)
-	return xla.New(config)
+	if precision != Float32 {
+		return xla.New(plugin)
+	}
+	if err := os.Setenv("NVIDIA_TF32_OVERRIDE", "0"); err != nil {
+		return nil, err
+	}
+	return xla.New(plugin + ",tf32=false")
 }
 
 // xlaPlugins returns which of cpu and cuda have a plugin installed.

@@ -61,7 +61,7 @@ func formFor(be *backend.Backend) form {
 	case backend.ONNX:
 		return native{products: true, constants: true}
 	case backend.XLA:
-		return native{}
+		return native{dilated: true, half: be.Precision() == backend.BFloat16}
 	default:
 		return flat{}
 	}

@@ -159,7 +159,7 @@ var shapesUnderTest = []struct{ n, size int }{{2, 6}, {3, 5}, {1, 4}, {2, 1}, {1
 // backend that is present in the form that it gets.
 func eachForm(t *testing.T, test func(t *testing.T, be *backend.Backend, f form)) {
 	be := openGo(t)
-	for name, f := range map[string]form{"flat": flat{}, "native": native{}, "products": native{products: true}} {
+	for name, f := range map[string]form{"flat": flat{}, "native": native{}, "dilated": native{dilated: true}, "products": native{products: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, be, f)

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gomlx/compute"
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -21,6 +22,12 @@ type native struct {
 	// a kernel: those have an output of 3x3 only, which suits ONNX Runtime badly (21 ms
 	// against 5 for a convolution of the first stage that takes 3 forward).
 	products bool
+	// dilated says that a convolution may dilate its input: a stride's gradient is then
+	// one convolution instead of four phases that are put in their places.
+	dilated bool
+	// half holds activations and their gradients in bfloat16, as tensor cores like them.
+	// Weights, sums over pixels and all that comes after pooling stay in float32.
+	half bool
 	// constants says that scoring is faster with the weights as constants of the
 	// graph: ONNX Runtime then folds the normalisation into them and packs them.
 	constants bool
@@ -60,11 +67,30 @@ var kernelAxes = compute.ConvolveAxesConfig{
 
 // convolution pads all sides alike, by before and after.
 func convolution(x, w *graph.Node, axes compute.ConvolveAxesConfig, stride, dilation, before, after int) *graph.Node {
-	return graph.ConvGeneral(x, w, axes.Clone(), []int{stride, stride}, [][2]int{{before, after}, {before, after}},
+	return graph.ConvGeneral(x, like(w, x), axes.Clone(), []int{stride, stride}, [][2]int{{before, after}, {before, after}},
 		nil, []int{dilation, dilation}, 1, 1)
 }
 
+// like converts v to the type of x.
+func like(v, x *graph.Node) *graph.Node {
+	if v.DType() == x.DType() {
+		return v
+	}
+	return graph.ConvertDType(v, x.DType())
+}
+
+// full converts v to float32.
+func full(v *graph.Node) *graph.Node {
+	if v.DType() == dtypes.Float32 {
+		return v
+	}
+	return graph.ConvertDType(v, dtypes.Float32)
+}
+
 func (f native) stem(x act, w *graph.Node) (act, func(dy *graph.Node) *graph.Node) {
+	if f.half {
+		x.Node = graph.ConvertDType(x.Node, dtypes.BFloat16)
+	}
 	y := x.with(convolution(x.Node, w, forwardAxes, 1, 1, 1, 1))
 	return y, func(dy *graph.Node) *graph.Node { return f.kernelGradient(x, y.with(dy)) }
 }
@@ -80,7 +106,7 @@ func (f native) conv(x act, w *graph.Node) (act, func(dy *graph.Node) (dx, dw *g
 // kernelGradient is that of a 3x3 convolution of stride 1.
 func (f native) kernelGradient(x, dy act) *graph.Node {
 	if !f.products {
-		return convolution(x.Node, dy.Node, kernelAxes, 1, 1, 1, 1)
+		return full(convolution(x.Node, dy.Node, kernelAxes, 1, 1, 1, 1))
 	}
 	// A weight's gradient is the sum over the pixels of x, shifted by its row and its
 	// column, times dy: of matrix products with a row a channel. Shifting dy by the rows
@@ -154,9 +180,13 @@ func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *gra
 			cols := stackShifted(channelsFirst(y.with(dy)), taps)
 			dw, dshortcut = downFromPatches(cols, phasesOf(x), graph.Reshape(channelsFirst(s.with(ds)).Node, o, -1))
 		} else {
-			dw = convolution(x.Node, dy, kernelAxes, 1, 2, 1, 2*h-x.size)
+			dw = full(convolution(x.Node, dy, kernelAxes, 1, 2, 1, 2*h-x.size))
 			seen := graph.Slice(x.Node, graph.AxisRange(), graph.AxisRange(), graph.AxisRange().Stride(2), graph.AxisRange().Stride(2))
-			dshortcut = convolution(seen, ds, kernelAxes, 1, 1, 0, 0)
+			dshortcut = full(convolution(seen, ds, kernelAxes, 1, 1, 0, 0))
+		}
+		if f.dilated {
+			dx = undoStride(dy, graph.Reverse(w, 1, 2), x.size, 1)
+			return graph.Add(dx, undoStride(ds, shortcut, x.size, 0)), dw, dshortcut
 		}
 
 		// An input pixel of an odd row is read by the output row above through the
@@ -171,6 +201,15 @@ func (f native) down(x act, w, shortcut *graph.Node) (act, act, func(dy, ds *gra
 		dx = join(phases, x.n, c, x.size)
 		return dx, dw, dshortcut
 	}
+}
+
+// undoStride is the gradient by the input, of so many pixels a side, of a convolution of
+// stride 2: the convolution, with the kernel turned round, of the output's gradient with
+// a zero after each pixel.
+func undoStride(dy, w *graph.Node, size, before int) *graph.Node {
+	dilated, kernel := 2*dy.Shape().Dimensions[2]-1, w.Shape().Dimensions[1]
+	pad := [2]int{before, size - dilated + kernel - 1 - before}
+	return graph.ConvGeneral(dy, like(w, dy), backwardAxes.Clone(), []int{1, 1}, [][2]int{pad, pad}, []int{2, 2}, []int{1, 1}, 1, 1)
 }
 
 // interleave is the matrix [2h, 2h] that takes a row of h even and then h odd pixels to
@@ -216,9 +255,10 @@ func perChannel(v *graph.Node) *graph.Node { return graph.Reshape(v, 1, -1, 1, 1
 
 func (native) norm(x act, gamma, beta *graph.Node) (act, *graph.Node, *graph.Node, func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node)) {
 	n := float64(x.count())
+	v := full(x.Node)
 	sum := func(v *graph.Node) *graph.Node { return graph.ReduceSum(v, 0, 2, 3) }
-	mean := graph.DivScalar(sum(x.Node), n)
-	squares := graph.DivScalar(sum(graph.Mul(x.Node, x.Node)), n)
+	mean := graph.DivScalar(sum(v), n)
+	squares := graph.DivScalar(sum(graph.Mul(v, v)), n)
 	variance := graph.MaxScalar(graph.Sub(squares, graph.Mul(mean, mean)), 0)
 	inv := graph.Reciprocal(graph.Sqrt(graph.AddScalar(variance, normEpsilon)))
 	scale := graph.Mul(gamma, inv)
@@ -226,37 +266,44 @@ func (native) norm(x act, gamma, beta *graph.Node) (act, *graph.Node, *graph.Nod
 	along := func(v, a, b *graph.Node) *graph.Node {
 		return graph.Add(graph.Mul(v, perChannel(a)), perChannel(b))
 	}
-	y := along(x.Node, scale, graph.Sub(beta, graph.Mul(scale, mean)))
+	y := like(along(v, scale, graph.Sub(beta, graph.Mul(scale, mean))), x.Node)
 
 	return x.with(y), mean, variance, func(dy *graph.Node) (dx, dgamma, dbeta *graph.Node) {
+		dy = full(dy)
 		dbeta = sum(dy)
-		dgamma = graph.Mul(inv, graph.Sub(sum(graph.Mul(dy, x.Node)), graph.Mul(mean, dbeta)))
+		dgamma = graph.Mul(inv, graph.Sub(sum(graph.Mul(dy, v)), graph.Mul(mean, dbeta)))
 		// dx = scale * (dy - dbeta/n - xhat * dgamma/n), with xhat = inv * (x - mean).
 		slope := graph.Mul(graph.Mul(scale, inv), graph.DivScalar(dgamma, -n))
 		shift := graph.Sub(graph.Mul(scale, graph.DivScalar(dbeta, -n)), graph.Mul(slope, mean))
-		dx = graph.Add(graph.Mul(dy, perChannel(scale)), along(x.Node, slope, shift))
-		return dx, dgamma, dbeta
+		dx = graph.Add(graph.Mul(dy, perChannel(scale)), along(v, slope, shift))
+		return like(dx, x.Node), dgamma, dbeta
 	}
 }
 
-// relu's gradient goes where its output is positive. That is 0 or, a normal number,
-// made at least 1 by the largest one: multiplying and taking the minimum with 1 are
-// ONNX Runtime's fastest loops, its sign or comparing and choosing take twice as long.
-func (native) relu(x act) (act, func(dy *graph.Node) *graph.Node) {
+// relu's gradient goes where its output is positive. For ONNX Runtime that output,
+// never negative, is made 0 or at least 1 by the largest number: multiplying and taking
+// the minimum with 1 are its fastest loops, comparing and choosing take twice as long.
+func (f native) relu(x act) (act, func(dy *graph.Node) *graph.Node) {
 	y := graph.MaxScalar(x.Node, 0)
 	return x.with(y), func(dy *graph.Node) *graph.Node {
-		return graph.Mul(dy, graph.MinScalar(graph.MulScalar(y, math.MaxFloat32), 1))
+		if f.products {
+			return graph.Mul(dy, graph.MinScalar(graph.MulScalar(y, math.MaxFloat32), 1))
+		}
+		zero := graph.ScalarZero(y.Graph(), y.DType())
+		return graph.Where(graph.GreaterThan(y, zero), dy, zero)
 	}
 }
 
 func (native) affine(x act, scale, shift *graph.Node) act {
-	return x.with(graph.Add(graph.Mul(x.Node, perChannel(scale)), perChannel(shift)))
+	y := graph.Add(graph.Mul(full(x.Node), perChannel(scale)), perChannel(shift))
+	return x.with(like(y, x.Node))
 }
 
 func (native) pool(x act) (*graph.Node, func(dy *graph.Node) *graph.Node) {
 	dims := x.Shape().Dimensions
 	area := float64(x.size * x.size)
-	return graph.DivScalar(graph.ReduceSum(x.Node, 2, 3), area), func(dy *graph.Node) *graph.Node {
-		return graph.BroadcastToDims(graph.Reshape(graph.DivScalar(dy, area), dims[0], dims[1], 1, 1), dims...)
+	return graph.DivScalar(graph.ReduceSum(full(x.Node), 2, 3), area), func(dy *graph.Node) *graph.Node {
+		each := like(graph.DivScalar(dy, area), x.Node)
+		return graph.BroadcastToDims(graph.Reshape(each, dims[0], dims[1], 1, 1), dims...)
 	}
 }

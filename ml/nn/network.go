@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/gomlx/core/graph"
 	"github.com/gomlx/gomlx/core/tensors"
 	"golang.org/x/sync/errgroup"
@@ -43,10 +44,13 @@ func (n *Network) finite() bool {
 	return true
 }
 
-// inferBatch is how many images are scored at once. It is the same however many there
-// are to score, so that what a network says of an image does not depend on how a pool
-// is cut.
-const inferBatch = 64
+// How many images are scored at once: on a CPU, and on a device that works on as many
+// side by side. It is the same however many there are to score, so that what a network
+// says of an image does not depend on how a pool is cut.
+const (
+	inferBatch       = 64
+	inferBatchDevice = 512
+)
 
 // Infer runs the network over the plain images, in their order. Progress, if not nil,
 // is called after every batch, from one goroutine at a time. Errors:
@@ -82,10 +86,13 @@ func (s *Scorer) Infer(ctx context.Context, images Images, progress func(done, t
 	out := s.net.output(images.N)
 
 	// The pure-Go backend computes a batch on one core, more or less: score as many
-	// batches at once as there are cores.
+	// batches at once as there are cores. A device gets a batch while it is at another.
 	workers := 1
-	if s.kind == backend.Go {
+	switch {
+	case s.kind == backend.Go:
 		workers = runtime.GOMAXPROCS(0)
+	case s.how.resident:
+		workers = 2
 	}
 	var (
 		next atomic.Int64
@@ -95,7 +102,7 @@ func (s *Scorer) Infer(ctx context.Context, images Images, progress func(done, t
 	group, ctx := errgroup.WithContext(ctx)
 	for range workers {
 		group.Go(func() error {
-			data := make([]float32, s.layout.size())
+			data := s.buffer()
 			for {
 				from := int(next.Add(1)-1) * s.batch
 				if from >= images.N {
@@ -128,6 +135,7 @@ func (s *Scorer) Infer(ctx context.Context, images Images, progress func(done, t
 type Scorer struct {
 	net    *Network
 	kind   backend.Kind
+	how    plan
 	batch  int
 	layout layout
 	table  *normalizer
@@ -137,16 +145,20 @@ type Scorer struct {
 
 // NewScorer makes the network ready to run on be.
 func (n *Network) NewScorer(be *backend.Backend) (*Scorer, error) {
-	s, err := n.newScorer(be, inferBatch)
+	how, batch := planFor(be), inferBatch
+	if how.resident {
+		batch = inferBatchDevice
+	}
+	s, err := n.newScorer(be, how, batch)
 	if err != nil {
 		return nil, fmt.Errorf("prepare scoring: %w", err)
 	}
 	return s, nil
 }
 
-func (n *Network) newScorer(be *backend.Backend, batch int) (*Scorer, error) {
-	f := formFor(be)
-	s := &Scorer{net: n, kind: be.Kind(), batch: batch, layout: f.layout(batch, inputChannels, n.InputSize), table: newNormalizer(n.Mean, n.Std)}
+func (n *Network) newScorer(be *backend.Backend, how plan, batch int) (*Scorer, error) {
+	f := how.form
+	s := &Scorer{net: n, kind: be.Kind(), how: how, batch: batch, layout: f.layout(batch, inputChannels, n.InputSize), table: newNormalizer(n.Mean, n.Std)}
 	weights, stats := architecture(n.Outputs, n.Width)
 	var state []*tensors.Tensor
 	for i, spec := range weights {
@@ -173,7 +185,12 @@ func (n *Network) newScorer(be *backend.Backend, batch int) (*Scorer, error) {
 		for i, spec := range stats {
 			p.stats[spec.name] = held[len(weights)+i]
 		}
-		pooled := p.network(act{Node: in[len(in)-1], n: batch, size: n.InputSize})
+		images := in[len(in)-1]
+		if how.resident {
+			rgb := graph.Reshape(graph.ConvertDType(images, dtypes.Float32), batch, n.InputSize, n.InputSize, inputChannels)
+			images = normalise(rgb, n.Mean, n.Std)
+		}
+		pooled := p.network(act{Node: images, n: batch, size: n.InputSize})
 		return []*graph.Node{linear(pooled.Node, p.weights["linear.weight"], p.weights["linear.bias"]), pooled.Node}
 	})
 	if err != nil {
@@ -196,19 +213,43 @@ func (s *Scorer) Close() {
 	finalize(s.state)
 }
 
-// score runs images from..to-1, at most a batch, and puts what the network says of
-// them in their place in out. A short batch is filled up with what data holds, so that
-// one graph does for all.
-func (s *Scorer) score(data []float32, images Images, from, to int, out Output) error {
-	for i := from; i < to; i++ {
-		s.table.place(data, s.layout, i-from, images.At(i), s.net.InputSize, view{})
+// hostBatch is where a worker puts a batch together: its values, or where the device
+// normalises its bytes.
+type hostBatch struct {
+	values []float32
+	bytes  []byte
+}
+
+func (s *Scorer) buffer() *hostBatch {
+	if s.how.resident {
+		return &hostBatch{bytes: make([]byte, s.batch*s.net.InputSize*s.net.InputSize*inputChannels)}
 	}
+	return &hostBatch{values: make([]float32, s.layout.size())}
+}
+
+// tensor is the batch of images from..to-1. A short one is filled up with what the
+// buffer holds, so that one graph does for all.
+func (s *Scorer) tensor(b *hostBatch, images Images, from, to int) *tensors.Tensor {
+	if s.how.resident {
+		image := len(b.bytes) / s.batch
+		copy(b.bytes, images.RGB[from*image:to*image])
+		return tensors.FromFlatDataAndDimensions(b.bytes, len(b.bytes))
+	}
+	for i := from; i < to; i++ {
+		s.table.place(b.values, s.layout, i-from, images.At(i), s.net.InputSize, view{})
+	}
+	return tensors.FromFlatDataAndDimensions(b.values, s.layout.dims...)
+}
+
+// score runs images from..to-1, at most a batch, and puts what the network says of
+// them in their place in out.
+func (s *Scorer) score(data *hostBatch, images Images, from, to int, out Output) error {
 	return safely(func() error {
 		args := make([]any, 0, len(s.state)+1)
 		for _, t := range s.state {
 			args = append(args, t)
 		}
-		batch := tensors.FromFlatDataAndDimensions(data, s.layout.dims...)
+		batch := s.tensor(data, images, from, to)
 		defer finalize([]*tensors.Tensor{batch})
 		results, err := s.exec.Call(append(args, batch)...)
 		if err != nil {

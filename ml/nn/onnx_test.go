@@ -174,3 +174,25 @@ func residentBytes(t *testing.T) int64 {
 	}
 	return pages * int64(os.Getpagesize())
 }
+
+// What a GPU runs, steps that make their batches in the graph, gives the same on ONNX
+// Runtime.
+func TestONNXResident(t *testing.T) {
+	t.Parallel()
+	be := openONNX(t)
+	cfg, images, labels := deviceConfig()
+	compute := func(how plan) *Network {
+		net, err := train(t.Context(), be, how, cfg, images, labels, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return net
+	}
+	how := planFor(be)
+	want := compute(how)
+	how.resident = true
+	got := compute(how)
+	for i, name := range architectureOf(want) {
+		nearby(t, name, weightsOf(got)[i], weightsOf(want)[i], 1e-3)
+	}
+}

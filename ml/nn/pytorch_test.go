@@ -167,7 +167,7 @@ func compareWithTorch(t *testing.T, be *backend.Backend, c torchCase) {
 	}
 
 	n := &Network{Outputs: c.Outputs, Width: c.Width, InputSize: c.Size, weights: weights, stats: stats}
-	s, err := n.newScorer(be, c.Batch)
+	s, err := n.newScorer(be, plan{form: formFor(be)}, c.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}

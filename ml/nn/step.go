@@ -82,12 +82,16 @@ func (t *trainer) write(state []*graph.Node, images, oneHot, rate *graph.Node) (
 	pooled.grad, p.grads["linear.weight"], p.grads["linear.bias"] = head[0], head[1], head[2]
 	p.runBackward()
 
-	// PyTorch's SGD: v = m v + (g + d w); w = w - rate v.
+	// PyTorch's SGD: v = m v + (g + d w); w = w - rate v, with Nesterov w - rate (g + d w + m v).
 	w := state[stateWeights]
 	g := graph.Add(pack(p.grads, t.weights), graph.MulScalar(w, t.cfg.WeightDecay))
 	v := graph.Add(graph.MulScalar(state[stateVelocities], t.cfg.Momentum), g)
+	direction := v
+	if t.cfg.Nesterov {
+		direction = graph.Add(g, graph.MulScalar(v, t.cfg.Momentum))
+	}
 	return []*graph.Node{
-		stateWeights:    graph.Sub(w, graph.Mul(rate, v)),
+		stateWeights:    graph.Sub(w, graph.Mul(rate, direction)),
 		stateVelocities: v,
 		stateStats:      pack(p.newStats, t.stats),
 	}, loss
