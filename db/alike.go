@@ -38,14 +38,13 @@ func (s *Store) claimAlike(ctx context.Context, project winnow.ProjectID, user w
 	if err != nil {
 		return nil, -1, nil, err
 	}
-	args["limit"], args["grid"], args["class"], args["trusted"] = n, true, group.Class, group.Trusted
-	items, err := collect(ctx, s.pool, scanItem, leaseSQL(ownAlikeSQL), args)
+	args["grid"], args["class"], args["trusted"] = true, group.Class, group.Trusted
+	items, err := collect(ctx, s.pool, scanItem, leaseSQL(ownAlikeSQL, n), args)
 	if err != nil {
 		return nil, -1, nil, err
 	}
 	if len(items) < n {
-		args["limit"] = n - len(items)
-		free, err := collect(ctx, s.pool, scanItem, leaseSQL(freeAlikeSQL), args)
+		free, err := collect(ctx, s.pool, scanItem, leaseSQL(freeAlikeSQL, n-len(items)), args)
 		if err != nil {
 			return nil, -1, nil, err
 		}

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,8 +48,8 @@ func (s *Store) claim(ctx context.Context, project winnow.ProjectID, user winnow
 	}
 	n = min(max(n, 0), maxClaim)
 	args := s.leaseArgs(round, user)
-	args["limit"], args["grid"] = n, false
-	items, err := collect(ctx, s.pool, scanItem, leaseSQL(ownSlotsSQL), args)
+	args["grid"] = false
+	items, err := collect(ctx, s.pool, scanItem, leaseSQL(ownSlotsSQL, n), args)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,8 +73,7 @@ func (s *Store) claimFree(ctx context.Context, round *winnow.Round, user winnow.
 	if due {
 		n--
 	}
-	args["limit"] = n
-	items, err := collect(ctx, s.pool, scanItem, leaseSQL(freeSlotsSQL), args)
+	items, err := collect(ctx, s.pool, scanItem, leaseSQL(freeSlotsSQL, n), args)
 	if err != nil || !due {
 		return items, err
 	}
@@ -112,12 +112,13 @@ const freeSlotsSQL = `
 	  AND NOT EXISTS (SELECT FROM item_answers l WHERE l.item_id = s.item_id AND l.slot < s.slot AND ` + lowerIsFree + `)
 	ORDER BY s.rank, s.slot`
 
-// leaseSQL is the statement that leases the first @limit slots of a selection to @user,
-// passing over those that somebody else is taking at this moment.
-func leaseSQL(selection string) string {
+// leaseSQL is the statement that leases the first n slots of a selection to @user,
+// passing over those that somebody else is taking at this moment. The number is part
+// of the text: without it Postgres expects a tenth of all there are, and plans for that.
+func leaseSQL(selection string, n int) string {
 	return `
 		WITH picked AS MATERIALIZED (` + selection + `
-			LIMIT @limit
+			LIMIT ` + strconv.Itoa(n) + `
 			FOR NO KEY UPDATE OF s SKIP LOCKED
 		), a AS (
 			UPDATE item_answers s
@@ -200,24 +201,25 @@ func (s *Store) releaseAll(ctx context.Context, tx pgx.Tx, project winnow.Projec
 // Recent lists a person's last n standing answers in the project's newest round,
 // newest first.
 func (s *Store) Recent(ctx context.Context, project winnow.ProjectID, user winnow.UserID, n int) ([]winnow.Item, error) {
+	n = min(max(n, 0), maxPage)
 	items, err := collect(ctx, s.pool, scanItem, `
 		SELECT `+ownItemColumns+`
-		FROM (`+lastAnswersSQL+`) a
+		FROM (`+lastAnswersSQL+strconv.Itoa(n)+`) a
 		JOIN query_items q ON q.id = a.item_id
 		JOIN images i ON i.id = q.image_id
 		WHERE a.round_id = (`+newestLabeledSQL+`)
 		ORDER BY a.event_id DESC`,
-		pgx.NamedArgs{"project": project, "user": user, "limit": min(max(n, 0), maxPage)})
+		pgx.NamedArgs{"project": project, "user": user})
 	return items, wrap(err, "list recent decisions of user %d", user)
 }
 
 const (
-	// lastAnswersSQL selects a person's last answers in a project that stand. Those in
-	// the newest round come first: answers are taken in one round at a time.
+	// lastAnswersSQL and a number select a person's last answers in a project that stand.
+	// Those in the newest round come first: answers are taken in one round at a time.
 	lastAnswersSQL = `
 		SELECT * FROM item_answers
 		WHERE project_id = @project AND user_id = @user AND event_id IS NOT NULL
 		ORDER BY event_id DESC
-		LIMIT @limit`
+		LIMIT `
 	newestLabeledSQL = `SELECT id FROM rounds WHERE project_id = @project AND labeling_at IS NOT NULL ORDER BY number DESC LIMIT 1`
 )

@@ -10,11 +10,9 @@ import (
 	"winnow"
 )
 
-// medianOf is how many of a person's last answers make their median.
-const medianOf = 500
-
 // AnnotatorFigures lists how people label in a project, in the order in which they
-// signed up; user narrows it to one person, 0 means everybody who ever answered.
+// signed up; user narrows it to one person, 0 means everybody who ever answered. The
+// median is that of the last 500 answers.
 func (s *Store) AnnotatorFigures(ctx context.Context, project winnow.ProjectID, user winnow.UserID, page winnow.Page) ([]winnow.AnnotatorFigures, string, error) {
 	w, err := newWindow(page, 0)
 	if err != nil {
@@ -34,19 +32,20 @@ func (s *Store) AnnotatorFigures(ctx context.Context, project winnow.ProjectID, 
 		                 FROM (SELECT duration_ms FROM item_answers
 		                       WHERE project_id = a.project_id AND user_id = a.user_id AND event_id IS NOT NULL
 		                       ORDER BY event_id DESC
-		                       LIMIT @last) g), 0),
+		                       LIMIT 500) g), 0),
 		       a.shared_count, a.agreed_count, a.gold_count, a.gold_right, a.gold_false_known, a.gold_false_unknown,
 		       a.gold_wrong_class, a.last_label_at,
-		       EXISTS (SELECT FROM item_answers h
-		               WHERE h.user_id = a.user_id AND h.event_id IS NULL AND h.lease_until > `+leaseClock+`
-		                 AND h.round_id = (SELECT id FROM rounds WHERE project_id = @project AND state = 'labeling'))
+		       coalesce((SELECT true FROM item_answers h
+		                 WHERE h.user_id = a.user_id AND h.event_id IS NULL AND h.lease_until > `+leaseClock+`
+		                   AND h.round_id = (SELECT id FROM rounds WHERE project_id = @project AND state = 'labeling')
+		                 LIMIT 1), false)
 		FROM annotators a
 		JOIN users u ON u.id = a.user_id
 		WHERE a.project_id = @project AND a.user_id > @after AND (@user::bigint = 0 OR a.user_id = @user)
 		ORDER BY a.user_id
 		LIMIT @limit`,
 		pgx.NamedArgs{
-			"project": project, "user": user, "after": w.after, "limit": w.limit + 1, "last": medianOf, "lease_now": s.leaseNow(),
+			"project": project, "user": user, "after": w.after, "limit": w.limit + 1, "lease_now": s.leaseNow(),
 		})
 	if err != nil {
 		return nil, "", wrap(err, "read figures of annotators of project %d", project)

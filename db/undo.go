@@ -85,17 +85,14 @@ func (s *Store) lastAnswer(ctx context.Context, tx pgx.Tx, project winnow.Projec
 		(SELECT item_id FROM label_events WHERE user_id = @user AND client_key = @key AND project_id = @project AND item_id IS NOT NULL)
 		UNION ALL
 		(SELECT a.item_id
-		 FROM (SELECT * FROM item_answers
-		       WHERE project_id = @project AND user_id = @user AND event_id IS NOT NULL
-		       ORDER BY event_id DESC
-		       LIMIT @limit) a
+		 FROM (`+lastAnswersSQL+`100) a
 		 JOIN query_items q ON q.id = a.item_id
 		 LEFT JOIN label_events e ON e.id = q.label_event_id
 		 WHERE a.round_id = (`+newestLabeledSQL+`) AND e.kind IS DISTINCT FROM 'correction'
 		 ORDER BY a.event_id DESC
 		 LIMIT 1)
 		LIMIT 1`,
-		pgx.NamedArgs{"project": project, "user": user, "key": key, "limit": maxPage})
+		pgx.NamedArgs{"project": project, "user": user, "key": key})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, errNothingToUndo()
 	}

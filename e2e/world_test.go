@@ -247,6 +247,7 @@ func (w *world) project(by winnow.User, name string, change func(*winnow.Setting
 func tinySettings() winnow.Settings {
 	s := winnow.DefaultSettings()
 	s.Budget, s.Neighbours = 12, 20
+	s.AuditShare = 0 // a round asks for as many images as its budget
 	s.Width, s.InputSize = 4, 16
 	s.Epochs, s.Batch, s.LRStep, s.CropPad = 3, 16, 2, 1
 	s.LearningRate = 0.05

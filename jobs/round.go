@@ -125,6 +125,7 @@ func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slo
 			Rank: i + 1, Slice: winnow.SliceQuery, Scores: c.Scores, Class: -1,
 		}
 	}
+	items = withAudit(round, items, pool.ids)
 	return w.persist(ctx, func() error {
 		return w.rounds.OpenLabeling(ctx, round.ID, round.Attempt, items, out.Metrics, out.ColdStart, checkpoints)
 	})
