@@ -50,16 +50,16 @@ func URL(name string) string {
 	return Prefix + name + "?v=" + hash
 }
 
-// Handler serves the files. An address with the right hash may be kept for ever;
+// Handler serves the files, and leaves what is none of them to notFound. An address with the right hash may be kept for ever;
 // any other is checked again each time. Modules that import others by plain
 // relative paths so stay correct after an update.
-func Handler() http.Handler {
+func Handler(notFound http.Handler) http.Handler {
 	server := http.StripPrefix(Prefix, http.FileServerFS(files))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(r.URL.Path, Prefix)
 		hash, ok := hashes()[name]
 		if !ok {
-			http.NotFound(w, r)
+			notFound.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("ETag", `"`+hash+`"`)

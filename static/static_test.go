@@ -13,7 +13,7 @@ func TestHandler(t *testing.T) {
 	t.Parallel()
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
-		static.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		static.Handler(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
 	url := static.URL("css/app.css")

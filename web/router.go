@@ -45,7 +45,7 @@ func (s *Server) routes() chi.Router {
 	r.Get("/favicon.ico", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, static.URL("icon/winnow.svg"), http.StatusFound)
 	})
-	r.Handle(static.Prefix+"*", static.Handler())
+	r.Handle(static.Prefix+"*", static.Handler(s.loadSession(http.HandlerFunc(b.NotFound))))
 
 	// Programs: everything here has a bearer token, and no session.
 	r.Group(func(r chi.Router) {

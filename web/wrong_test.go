@@ -27,6 +27,7 @@ func TestWrongAddressesAndMethods(t *testing.T) {
 		{"POST", "/nowhere", 404, "", winnow.CodeNotFound},
 		{"GET", project + "/nowhere", 404, "", winnow.CodeNotFound},
 		{"PROPFIND", "/nowhere", 404, "", winnow.CodeNotFound},
+		{"GET", "/static/css/nowhere.css", 404, "", winnow.CodeNotFound},
 		{"GET", "/api/v1/nowhere", 404, "", winnow.CodeNotFound},
 		{"DELETE", "/projects", 405, "GET, HEAD, POST", winnow.CodeMethod},
 		{"PUT", project, 405, "GET, HEAD", winnow.CodeMethod},
