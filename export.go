@@ -17,6 +17,12 @@ type LabelWriter interface {
 	Flush() error
 }
 
+// AnswerWriter is a LabelWriter of answers.
+type AnswerWriter interface {
+	Write(AnswerRecord) error
+	Flush() error
+}
+
 // ExportFormats are the formats of exports, by the names users give them.
 var ExportFormats = []string{"jsonl", "csv"}
 
@@ -36,8 +42,24 @@ func NewLabelWriter(format string, w io.Writer) (LabelWriter, error) {
 	case "csv":
 		return NewCSVWriter(w), nil
 	default:
-		return nil, Invalid("format", "%q is not one of %s.", clip(format, 40), strings.Join(ExportFormats, ", "))
+		return nil, errFormat(format)
 	}
+}
+
+// NewAnswerWriter returns a writer of answers in the named format.
+func NewAnswerWriter(format string, w io.Writer) (AnswerWriter, error) {
+	switch format {
+	case "jsonl":
+		return answerJSONL{NewJSONLWriter(w)}, nil
+	case "csv":
+		return answerCSV{newCSV(w, answerHeader())}, nil
+	default:
+		return nil, errFormat(format)
+	}
+}
+
+func errFormat(format string) error {
+	return Invalid("format", "%q is not one of %s.", clip(format, 40), strings.Join(ExportFormats, ", "))
 }
 
 // JSONLWriter writes a JSON object a line: the exact form, for programs. A member
@@ -75,9 +97,11 @@ type CSVWriter struct {
 
 // NewCSVWriter returns a CSVWriter on w. The header is written at once, so that an
 // export of nothing has it too.
-func NewCSVWriter(w io.Writer) *CSVWriter {
+func NewCSVWriter(w io.Writer) *CSVWriter { return newCSV(w, csvHeader()) }
+
+func newCSV(w io.Writer, header []string) *CSVWriter {
 	c := &CSVWriter{csv: csv.NewWriter(w)}
-	_ = c.csv.Write(csvHeader()) // an error is kept, and returned by Flush
+	_ = c.csv.Write(header) // an error is kept, and returned by Flush
 	return c
 }
 
@@ -116,6 +140,46 @@ func (w *CSVWriter) Write(r LabelRecord) error {
 func (w *CSVWriter) Flush() error {
 	w.csv.Flush()
 	return w.csv.Error()
+}
+
+// answerJSONL writes an answer a line, answerCSV an answer a row.
+type (
+	answerJSONL struct{ *JSONLWriter }
+	answerCSV   struct{ *CSVWriter }
+)
+
+// Write writes a record.
+func (w answerJSONL) Write(r AnswerRecord) error { return w.enc.Encode(r) }
+
+func answerHeader() []string {
+	return []string{
+		"image_id", "sha256", "source_path", "split", "round", "slice", "rank", "annotator", "status", "class", "class_index",
+		"class_version", "decided", "decided_class", "gold", "answered_at", "duration_ms",
+	}
+}
+
+// Write writes a record.
+func (w answerCSV) Write(r AnswerRecord) error {
+	w.row = append(w.row[:0],
+		strconv.FormatInt(int64(r.ImageID), 10),
+		r.SHA256,
+		csvText(r.SourcePath),
+		string(r.Split),
+		strconv.Itoa(r.Round),
+		string(r.Slice),
+		strconv.Itoa(r.Rank),
+		csvText(r.Annotator),
+		r.Status,
+		csvText(r.Class),
+		csvPointer(r.ClassIndex),
+		strconv.Itoa(r.ClassVersion),
+		r.Decided,
+		csvText(r.DecidedClass),
+		r.Gold,
+		csvTime(&r.AnsweredAt),
+		csvInt(r.DurationMS),
+	)
+	return w.csv.Write(w.row)
 }
 
 // csvText keeps a spreadsheet from running s.

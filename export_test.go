@@ -129,3 +129,76 @@ var errBroken = errors.New("broken pipe")
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
+
+func exampleAnswers() []AnswerRecord {
+	class, at := 1, time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
+	return []AnswerRecord{
+		{
+			ImageID: 7, SHA256: "ab", SourcePath: "train/1.png", Split: SplitPool, Round: 0, Slice: SliceAudit, Rank: 2, Annotator: "ann@example.org",
+			Status: "known", Class: "=cat", ClassIndex: &class, ClassVersion: 1, Decided: "unknown", AnsweredAt: at, DurationMS: 850,
+		},
+		{
+			ImageID: 7, SHA256: "ab", SourcePath: "train/1.png", Split: SplitPool, Round: 0, Slice: SliceGold, Rank: 3, Annotator: "+bob@example.org",
+			Status: "unknown", ClassVersion: 1, Decided: "known", DecidedClass: "-dog", Gold: "false-unknown", AnsweredAt: at,
+		},
+	}
+}
+
+func exportAnswers(t *testing.T, format string, records []AnswerRecord) string {
+	t.Helper()
+	var buf bytes.Buffer
+	w, err := NewAnswerWriter(format, &buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.String()
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	records := exampleAnswers()
+	for i, line := range strings.Split(strings.TrimSuffix(exportAnswers(t, "jsonl", records), "\n"), "\n") {
+		var got AnswerRecord
+		if err := json.Unmarshal([]byte(line), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, records[i]) {
+			t.Errorf("record %d came back as %+v", i, got)
+		}
+	}
+	rows, err := csv.NewReader(strings.NewReader(exportAnswers(t, "csv", records))).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	record := reflect.TypeFor[AnswerRecord]()
+	for i := range record.NumField() {
+		name, _, _ := strings.Cut(record.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	want := [][]string{
+		names,
+		{
+			"7", "ab", "train/1.png", "pool", "0", "audit", "2", "ann@example.org", "known", "'=cat", "1", "1", "unknown", "", "",
+			"2026-01-02T03:04:05.678Z", "850",
+		},
+		{
+			"7", "ab", "train/1.png", "pool", "0", "gold", "3", "'+bob@example.org", "unknown", "", "", "1", "known", "'-dog", "false-unknown",
+			"2026-01-02T03:04:05.678Z", "",
+		},
+	}
+	if !reflect.DeepEqual(rows, want) {
+		t.Errorf("got  %q\nwant %q", rows, want)
+	}
+	if _, err := NewAnswerWriter("xlsx", nil); ErrorCode(err) != CodeInvalid {
+		t.Errorf("xlsx: %v", err)
+	}
+}

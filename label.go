@@ -175,7 +175,7 @@ type LabelRecord struct {
 	Class        string     `json:"class,omitempty"`
 	ClassIndex   *int       `json:"class_index,omitempty"`
 	ClassVersion int        `json:"class_version,omitempty"`
-	Origin       EventKind  `json:"origin,omitempty"` // label or import
+	Origin       EventKind  `json:"origin,omitempty"` // label, correction or import
 	Round        *int       `json:"round,omitempty"`  // number of the round that asked
 	Slice        Slice      `json:"slice,omitempty"`
 	Rank         int        `json:"rank,omitempty"`
@@ -184,6 +184,28 @@ type LabelRecord struct {
 	DurationMS   int64      `json:"duration_ms,omitempty"`
 	Width        int        `json:"width"`
 	Height       int        `json:"height"`
+}
+
+// AnswerRecord is one exported answer: what one person said of an image, and what the
+// item was decided to be.
+type AnswerRecord struct {
+	ImageID      ImageID   `json:"image_id"`
+	SHA256       string    `json:"sha256"`
+	SourcePath   string    `json:"source_path"`
+	Split        Split     `json:"split"`
+	Round        int       `json:"round"` // number of the round that asked
+	Slice        Slice     `json:"slice"`
+	Rank         int       `json:"rank"`
+	Annotator    string    `json:"annotator"`
+	Status       string    `json:"status"` // the answer: known, unknown, skip or unreadable
+	Class        string    `json:"class,omitempty"`
+	ClassIndex   *int      `json:"class_index,omitempty"`
+	ClassVersion int       `json:"class_version"`
+	Decided      string    `json:"decided,omitempty"` // what the item is decided to be; of gold, its image's label
+	DecidedClass string    `json:"decided_class,omitempty"`
+	Gold         string    `json:"gold,omitempty"` // right, false-known, false-unknown, wrong-class or none
+	AnsweredAt   time.Time `json:"answered_at"`
+	DurationMS   int64     `json:"duration_ms,omitempty"`
 }
 
 // LabelFilter narrows an export. The zero value asks for every decided pool image.

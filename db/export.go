@@ -74,7 +74,7 @@ func exportQuery(project winnow.ProjectID, f winnow.LabelFilter) (string, pgx.Na
 	}
 	where := ""
 	if f.Round != nil {
-		where += " AND r.project_id = @project AND r.number = @round"
+		where += " AND r.project_id = @project AND r.number = @round AND q.slice <> 'gold'"
 	}
 	switch unlabeled := slices.Contains(f.Statuses, winnow.Unlabeled); {
 	case len(f.Statuses) == 0:
