@@ -57,16 +57,59 @@ func (p ProjectProps) historyWords() string {
 }
 
 func (p ProjectProps) precisionChart() (string, bool) {
-	var points []chart.Point
+	var query, audit []chart.Point
 	for _, r := range p.History {
-		v, ok := r.Counts.Precision()
-		if !ok {
-			continue
+		if v, ok := r.Counts.Precision(); ok {
+			low, high := chart.Wilson(queryBase(r.Counts))
+			query = append(query, chart.Point{Round: r.Number, Value: v, Band: true, Low: low, High: high})
 		}
-		low, high := chart.Wilson(r.Counts.Known, r.Counts.Known+r.Counts.Unknown)
-		points = append(points, chart.Point{Round: r.Number, Value: v, Band: true, Low: low, High: high})
+		if v, ok := r.Counts.AuditPrecision(); ok {
+			low, high := chart.Wilson(auditBase(r.Counts))
+			audit = append(audit, chart.Point{Round: r.Number, Value: v, Band: true, Low: low, High: high})
+		}
 	}
-	return chart.Precision(points, p.Project.Settings.TargetPrecision), len(points) > 0
+	return chart.Precision(query, audit, p.Project.Settings.TargetPrecision), len(query) > 0
+}
+
+// queryBase is what the precision of the query is a share of: its knowns, and those
+// with its unknowns.
+func queryBase(c winnow.ItemCounts) (known, n int) {
+	known = c.Known - c.AuditKnown
+	return known, known + c.Unknown - c.AuditUnknown
+}
+
+// auditBase is the same of the audit slice.
+func auditBase(c winnow.ItemCounts) (known, n int) {
+	return c.AuditKnown, c.AuditKnown + c.AuditUnknown
+}
+
+// precisionWords say what the chart of precision shows.
+func (p ProjectProps) precisionWords() string {
+	words := "Share of queried images that were of known classes, with its 95% interval"
+	if p.audited() {
+		words += "; hollow, the same in the random audit slice: what the pool gives"
+	}
+	return words
+}
+
+// auditCell is a round's audit precision with its base, for these bases are small.
+func auditCell(r *winnow.Round) string {
+	v, ok := r.Counts.AuditPrecision()
+	if !ok {
+		return "—"
+	}
+	_, n := auditBase(r.Counts)
+	return Share(v) + " of " + Count(n)
+}
+
+// audited reports whether a round of the charts has an audit slice.
+func (p ProjectProps) audited() bool {
+	for _, r := range p.History {
+		if _, n := auditBase(r.Counts); n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (p ProjectProps) accuracyChart() (string, bool) {
@@ -107,7 +150,7 @@ func poolBar(c winnow.PoolCounts) string {
 func (p ProjectProps) latestPrecision() (value, of string) {
 	for _, r := range p.Rounds {
 		if v, ok := r.Counts.Precision(); ok {
-			low, high := chart.Wilson(r.Counts.Known, r.Counts.Known+r.Counts.Unknown)
+			low, high := chart.Wilson(queryBase(r.Counts))
 			return Share(v), fmt.Sprintf("%s to %s, round %d", Share(low), Share(high), r.Number)
 		}
 	}

@@ -139,9 +139,13 @@ func (c *canvas) labels(x float64, labels []label) {
 }
 
 // Precision draws query precision by round, its interval as a band, against the
-// target.
-func Precision(points []Point, target float64) string {
-	c := newCanvas("Query precision by round against the target "+share(target)+": "+list(points, share), 0, 1, len(points))
+// target, and beside it what the random audit slice gives in the rounds that have one.
+func Precision(points, audit []Point, target float64) string {
+	said := "Query precision by round against the target " + share(target) + ": " + list(points, share)
+	if len(audit) > 0 {
+		said += ". Random audit slice: " + list(audit, share)
+	}
+	c := newCanvas(said, 0, 1, len(points))
 	c.grid([]float64{0, .25, .5, .75, 1}, share)
 	c.band(points)
 	c.add(`<line class="target" x1="%s" x2="%s" y1="%s" y2="%s"/>`, f(left), f(width-right), f(c.y(target)), f(c.y(target)))
@@ -152,9 +156,35 @@ func Precision(points []Point, target float64) string {
 		last := points[len(points)-1]
 		labels = append(labels, label{c.y(last.Value), []string{"now " + share(last.Value)}, "strong"})
 	}
+	if c.audit(points, audit) {
+		last := audit[len(audit)-1]
+		labels = append(labels, label{c.y(last.Value), []string{"audit " + share(last.Value)}, ""})
+	}
 	c.labels(width-right+10, labels)
 	c.places("round", c.x, func(i int) int { return points[i].Round })
 	return c.done()
+}
+
+// audit draws the shares of the audit slices over the rounds of points: hollow, each
+// with its own interval, for these bases are small and no trend is to be read into them.
+func (c *canvas) audit(points, audit []Point) bool {
+	drawn := false
+	for _, a := range audit {
+		i := slices.IndexFunc(points, func(p Point) bool { return p.Round == a.Round })
+		if i < 0 {
+			continue
+		}
+		drawn = true
+		if len(points) > manyPlaces {
+			c.add(`<circle class="speck" cx="%s" cy="%s" r="1.5"/>`, f(c.x(i)), f(c.y(a.Value)))
+			continue
+		}
+		if a.Band {
+			c.add(`<line class="whisker second" x1="%s" x2="%s" y1="%s" y2="%s"/>`, f(c.x(i)), f(c.x(i)), f(c.y(a.Low)), f(c.y(a.High)))
+		}
+		c.add(`<circle class="hollow" cx="%s" cy="%s" r="4"/>`, f(c.x(i)), f(c.y(a.Value)))
+	}
+	return drawn
 }
 
 // Accuracy draws the classifier's test accuracy by round.
@@ -356,9 +386,6 @@ func values(points []Point) []float64 {
 }
 
 func list(points []Point, format func(float64) string) string {
-	if len(points) == 0 {
-		return "none yet"
-	}
 	if len(points) > manyPlaces {
 		points = []Point{points[0], points[len(points)-1]}
 	}
@@ -366,7 +393,7 @@ func list(points []Point, format func(float64) string) string {
 	for i, p := range points {
 		parts[i] = fmt.Sprintf("round %d %s", p.Round, format(p.Value))
 	}
-	return strings.Join(parts, ", ")
+	return orNone(strings.Join(parts, ", "))
 }
 
 // percentScale chooses a range of whole tens around the points.
