@@ -22,6 +22,7 @@ func (c *cli) newExportCommand() *cobra.Command {
 		project, format, output, split string
 		round                          int
 		statuses                       []string
+		answers                        bool
 	)
 	cmd := &cobra.Command{
 		Use:   "export --project P",
@@ -30,10 +31,15 @@ func (c *cli) newExportCommand() *cobra.Command {
 the exact form, for programs. CSV is for spreadsheets: text that one would run as
 a formula has an apostrophe before it.
 
+With --answers, one record an answer instead: what each annotator said of an image,
+beside what it was decided to be, by round and image. --status is then that of the
+answer.
+
 The file appears when it is complete; one that was there before is replaced then.`,
 		Example: `  winnow export --project Birds -o birds.jsonl
   winnow export --project Birds --format csv --status known,unknown -o birds.csv
-  winnow export --project Birds --round 3 | jq .class`,
+  winnow export --project Birds --round 3 | jq .class
+  winnow export --project Birds --answers -o answers.csv`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
@@ -61,7 +67,11 @@ The file appears when it is complete; one that was there before is replaced then
 			}
 			var n int64
 			write := func(w io.Writer) (err error) {
-				n, err = exportLabels(ctx, store, p.ID, filter, format, w)
+				export := exportLabels
+				if answers {
+					export = exportAnswers
+				}
+				n, err = export(ctx, store, p.ID, filter, format, w)
 				return err
 			}
 			if output == "-" {
@@ -80,6 +90,7 @@ The file appears when it is complete; one that was there before is replaced then
 	cmd.Flags().IntVar(&round, "round", 0, "only what the round with this number asked")
 	cmd.Flags().StringSliceVar(&statuses, "status", nil, "only these, of known, unknown, skip, unreadable, unlabeled; default: all that is decided")
 	cmd.Flags().StringVar(&split, "split", "pool", "pool or test")
+	cmd.Flags().BoolVar(&answers, "answers", false, "one record an answer, of every annotator, instead of one an image")
 	_ = cmd.MarkFlagRequired("project")
 	return c.withOptions(cmd, optionsDatabase, optionsLog)
 }
@@ -99,6 +110,22 @@ func exportLabels(ctx context.Context, store *db.Store, project winnow.ProjectID
 		return 0, err
 	}
 	err = store.ExportLabels(ctx, project, f, func(r winnow.LabelRecord) error {
+		n++
+		return out.Write(r)
+	})
+	if err != nil {
+		return n, err
+	}
+	return n, out.Flush()
+}
+
+// exportAnswers is exportLabels for what each annotator said.
+func exportAnswers(ctx context.Context, store *db.Store, project winnow.ProjectID, f winnow.LabelFilter, format string, w io.Writer) (n int64, err error) {
+	out, err := winnow.NewAnswerWriter(format, w)
+	if err != nil {
+		return 0, err
+	}
+	err = store.ExportAnswers(ctx, project, f, func(r winnow.AnswerRecord) error {
 		n++
 		return out.Write(r)
 	})

@@ -60,7 +60,7 @@ func TestDecideRecordsTheLabel(t *testing.T) {
 					UserID: b.admin.ID, Kind: winnow.EventLabel, Verdict: tc.verdict, Class: tc.class, ClientKey: "key",
 					DurationMS: 700, ClassVersion: 1, At: b.clock.Now(),
 				},
-				User: "admin", Round: 0,
+				User: "admin", Round: 0, Slice: winnow.SliceQuery, Stands: true,
 			}}
 			if diff := cmp.Diff(want, history); diff != "" {
 				t.Error("history:", diff)

@@ -18,10 +18,16 @@ func scanImage(row pgx.CollectableRow) (winnow.Image, error) {
 		i   winnow.Image
 		sha []byte
 	)
-	err := row.Scan(&i.ID, &i.ProjectID, &sha, &i.MediaType, &i.Width, &i.Height, &i.Bytes, &i.SourcePath,
-		(*[]byte)(&i.Metadata), &i.Split, (*zeronull.Text)(&i.Verdict), &i.Class, &i.CreatedAt)
+	err := row.Scan(imageFields(&i, &sha)...)
 	copy(i.SHA256[:], sha)
 	return i, err
+}
+
+func imageFields(i *winnow.Image, sha *[]byte) []any {
+	return []any{
+		&i.ID, &i.ProjectID, sha, &i.MediaType, &i.Width, &i.Height, &i.Bytes, &i.SourcePath,
+		(*[]byte)(&i.Metadata), &i.Split, (*zeronull.Text)(&i.Verdict), &i.Class, &i.CreatedAt,
+	}
 }
 
 // Image returns an image of a project.
@@ -68,7 +74,11 @@ func (s *Store) Images(ctx context.Context, project winnow.ProjectID, f winnow.I
 	from, where := "images i", ""
 	if f.Round != nil {
 		from = `rounds r JOIN query_items q ON q.round_id = r.id JOIN images i ON i.id = q.image_id`
-		where += " AND r.project_id = @project AND r.number = @round"
+		where += " AND r.project_id = @project AND r.number = @round AND q.slice <> 'gold'"
+	}
+	if f.Gold {
+		from += ` JOIN gold_images g ON g.image_id = i.id`
+		where += " AND g.project_id = @project"
 	}
 	if f.Split != "" {
 		where += " AND i.split = @split"
@@ -108,13 +118,15 @@ func (s *Store) ImageHistory(ctx context.Context, project winnow.ProjectID, id w
 		err = row.Scan(&h.ID, &h.ProjectID, &h.ImageID, (*zeronull.Int8)(&h.ItemID), (*zeronull.Int8)(&h.RoundID),
 			(*zeronull.Int8)(&h.UserID), &h.Kind, (*zeronull.Text)(&h.Verdict), &h.Class,
 			(*zeronull.Text)(&h.ClientKey), &h.DurationMS, (*zeronull.Int8)(&h.Supersedes), &h.ClassVersion, &h.At,
-			&h.User, &h.Round)
+			&h.User, &h.Round, &h.Stands, (*zeronull.Text)(&h.Slice))
 		return h, err
 	}, `
 		SELECT e.id, e.project_id, e.image_id, e.item_id, e.round_id, e.user_id, e.kind, e.verdict,
 		       coalesce(e.class, -1), e.client_key, e.duration_ms, e.supersedes, e.class_version, e.at,
-		       coalesce(nullif(u.name, ''), u.email, ''), coalesce(r.number, -1)
+		       coalesce(nullif(u.name, ''), u.email, ''), coalesce(r.number, -1), i.label_event_id IS NOT DISTINCT FROM e.id, q.slice
 		FROM label_events e
+		JOIN images i ON i.id = e.image_id
+		LEFT JOIN query_items q ON q.id = e.item_id
 		LEFT JOIN users u ON u.id = e.user_id
 		LEFT JOIN rounds r ON r.id = e.round_id
 		WHERE e.project_id = @project AND e.image_id = @id

@@ -90,7 +90,7 @@ func TestAddImagesWithLabels(t *testing.T) {
 	want := []winnow.HistoryEntry{{LabelEvent: winnow.LabelEvent{
 		ID: history[0].ID, ProjectID: b.project, ImageID: stored[0].ID, UserID: b.admin.ID, Kind: winnow.EventImport,
 		Verdict: winnow.VerdictKnown, Class: 2, ClassVersion: 1, At: b.clock.Now(),
-	}, User: "admin", Round: -1}}
+	}, User: "admin", Round: -1, Stands: true}}
 	if diff := cmp.Diff(want, history); diff != "" {
 		t.Error("history:", diff)
 	}

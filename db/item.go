@@ -50,7 +50,7 @@ func (s *firstScore) ScanFloat64(v pgtype.Float8) error {
 	return nil
 }
 
-// Items lists the items of a round by rank, but for gold items.
+// Items lists the items of a round by rank, gold items only if they are asked for.
 func (s *Store) Items(ctx context.Context, round winnow.RoundID, f winnow.ItemFilter, page winnow.Page) ([]winnow.Item, string, error) {
 	if err := validVerdictFilter(f.Verdict); err != nil {
 		return nil, "", err
@@ -70,14 +70,22 @@ func (s *Store) Items(ctx context.Context, round winnow.RoundID, f winnow.ItemFi
 	if f.Class != nil {
 		where += " AND q.class = @class"
 	}
+	switch f.Slice {
+	case "":
+		where += " AND q.slice <> 'gold'"
+	case winnow.SliceQuery, winnow.SliceAudit, winnow.SliceGold:
+		where += " AND q.slice = @slice"
+	default:
+		return nil, "", winnow.Invalid("slice", "A slice is query, audit or gold.")
+	}
 	items, err := collect(ctx, s.pool, scanItem, `
 		SELECT `+itemColumns+`
 		FROM query_items q
 		JOIN images i ON i.id = q.image_id
-		WHERE q.round_id = @round AND q.rank > @after AND q.slice <> 'gold'`+where+`
+		WHERE q.round_id = @round AND q.rank > @after`+where+`
 		ORDER BY q.rank
 		LIMIT @limit`,
-		pgx.NamedArgs{"round": round, "after": w.after, "limit": w.limit + 1, "verdict": f.Verdict, "class": f.Class})
+		pgx.NamedArgs{"round": round, "after": w.after, "limit": w.limit + 1, "verdict": f.Verdict, "class": f.Class, "slice": f.Slice})
 	if err != nil {
 		return nil, "", wrap(err, "list items of round %d", round)
 	}

@@ -48,5 +48,8 @@ func cut[T any](w window, rows []T, key func(T) int64) ([]T, string) {
 		return rows, ""
 	}
 	rows = rows[:w.limit]
-	return rows, strconv.FormatInt(key(rows[w.limit-1]), 10)
+	return rows, cursor(key(rows[w.limit-1]))
 }
+
+// cursor is the page behind a key.
+func cursor(key int64) string { return strconv.FormatInt(key, 10) }

@@ -43,12 +43,18 @@ type Events interface {
 	Subscribe(project winnow.ProjectID) (moved <-chan struct{}, stop func())
 }
 
+// Waiting counts what waits for a project's admins.
+type Waiting interface {
+	ReviewCounts(ctx context.Context, project winnow.ProjectID) (winnow.ReviewCounts, error)
+}
+
 // Base is what every resource shares.
 type Base struct {
 	Log      *slog.Logger
 	Sessions Sessions
 	Access   Access
 	Events   Events
+	Waiting  Waiting
 	Now      winnow.Clock
 	BaseURL  string // where people reach the site; "" to go by each request
 }
@@ -93,6 +99,13 @@ func (b *Base) page(r *http.Request, title string) views.Page {
 func (b *Base) projectPage(r *http.Request, title string, tab views.Tab) views.Page {
 	p := b.page(r, title)
 	p.Tab = tab
+	if s := scopeOf(r.Context()); s != nil && s.Project != nil && s.Role.Allows(winnow.RoleAdmin) {
+		counts, err := b.Waiting.ReviewCounts(r.Context(), s.Project.ID)
+		if err != nil {
+			b.logError(r, err) // the page is worth more than its badge
+		}
+		p.Project.Waiting = counts.Total
+	}
 	return p
 }
 

@@ -81,7 +81,10 @@ func (h *Rounds) Page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := r.URL.Query()
-	props.Filter.Verdict = q.Get("verdict")
+	props.Filter.Verdict, props.Filter.Slice = q.Get("verdict"), winnow.Slice(q.Get("slice"))
+	if props.Filter.Slice == winnow.SliceGold && !s.Role.Allows(winnow.RoleAdmin) {
+		return winnow.Errorf(winnow.CodeForbidden, "Which images are gold is for the project's admins.")
+	}
 	if props.Filter.Class, err = queryInt(r, "class"); err != nil {
 		return err
 	}
@@ -110,7 +113,11 @@ func (h *Rounds) props(ctx context.Context, project *winnow.Project, number int)
 	if err != nil {
 		return views.RoundProps{}, err
 	}
-	return views.RoundProps{Project: project, Round: round, Newest: len(newest) > 0 && newest[0].Number == number}, nil
+	props := views.RoundProps{Project: project, Round: round, Newest: len(newest) > 0 && newest[0].Number == number}
+	if scopeOf(ctx).Role.Allows(winnow.RoleAdmin) {
+		props.Reviews, err = h.Waiting.ReviewCounts(ctx, project.ID)
+	}
+	return props, err
 }
 
 // Events streams the live part of a round's page. When the round enters another

@@ -29,6 +29,8 @@ type ProjectFrame struct {
 	ID   winnow.ProjectID
 	Name string
 	Role winnow.Role // of the person who looks
+	// Waiting is how many items wait for an admin, for the badge; 0 for anybody else.
+	Waiting int
 }
 
 // Tab is the current entry of a project's navigation.
@@ -38,6 +40,8 @@ type Tab string
 const (
 	TabOverview Tab = "Overview"
 	TabLabel    Tab = "Label"
+	TabOwn      Tab = "Your labels"
+	TabReview   Tab = "Review"
 	TabImages   Tab = "Images"
 	TabImport   Tab = "Import"
 	TabPeople   Tab = "People"
@@ -48,20 +52,23 @@ type tabLink struct {
 	Tab  Tab
 	Path string
 	Need winnow.Role
+	Only bool // for exactly that role
 }
 
 func (f ProjectFrame) tabs() []tabLink {
 	all := []tabLink{
-		{TabOverview, "", winnow.RoleViewer},
-		{TabLabel, "/label", winnow.RoleAnnotator},
-		{TabImages, "/images", winnow.RoleViewer},
-		{TabImport, "/import", winnow.RoleAdmin},
-		{TabPeople, "/people", winnow.RoleAdmin},
-		{TabSettings, "/settings", winnow.RoleAdmin},
+		{Tab: TabOverview, Need: winnow.RoleViewer},
+		{Tab: TabLabel, Path: "/label", Need: winnow.RoleAnnotator},
+		{Tab: TabOwn, Path: "/annotators/me", Need: winnow.RoleAnnotator, Only: true}, // admins see it among everybody's
+		{Tab: TabReview, Path: "/review", Need: winnow.RoleAdmin},
+		{Tab: TabImages, Path: "/images", Need: winnow.RoleViewer},
+		{Tab: TabImport, Path: "/import", Need: winnow.RoleAdmin},
+		{Tab: TabPeople, Path: "/people", Need: winnow.RoleAdmin},
+		{Tab: TabSettings, Path: "/settings", Need: winnow.RoleAdmin},
 	}
 	allowed := all[:0]
 	for _, t := range all {
-		if f.Role.Allows(t.Need) {
+		if f.Role == t.Need || (f.Role.Allows(t.Need) && !t.Only) {
 			allowed = append(allowed, t)
 		}
 	}

@@ -17,7 +17,51 @@ type RoundProps struct {
 	Items       []winnow.Item
 	Filter      winnow.ItemFilter
 	First, Next string
-	Newest      bool // no later round has started
+	Newest      bool                // no later round has started
+	Reviews     winnow.ReviewCounts // what waits for an admin; zero for anybody else
+}
+
+// waits reports whether the page leads to the review queue: from the newest round, for
+// what waits holds it open.
+func (p RoundProps) waits() bool { return p.Newest && p.Reviews.Total > 0 }
+
+// sliceRow is a part of a round's items that was chosen in one way.
+type sliceRow struct {
+	Slice                 winnow.Slice
+	Name, How             string
+	Total, Known, Unknown int
+}
+
+// slices are the parts of a round's items, none if there is but the query.
+func (p RoundProps) slices() []sliceRow {
+	c := p.Round.Counts
+	if c.AuditTotal == 0 {
+		return nil
+	}
+	return []sliceRow{
+		{winnow.SliceQuery, "Query", "chosen by " + p.Round.Strategy, c.Total - c.AuditTotal, c.Known - c.AuditKnown, c.Unknown - c.AuditUnknown},
+		{winnow.SliceAudit, "Audit", "drawn at random: what the pool gives", c.AuditTotal, c.AuditKnown, c.AuditUnknown},
+	}
+}
+
+func (r sliceRow) share() string {
+	n := r.Known + r.Unknown
+	if n == 0 {
+		return "—"
+	}
+	low, high := chart.Wilson(r.Known, n)
+	return fmt.Sprintf("%s (%s to %s)", Share(float64(r.Known)/float64(n)), Share(low), Share(high))
+}
+
+func (p RoundProps) sliceURL(s winnow.Slice, verdict string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	path := "?slice=" + string(s)
+	if verdict != "" {
+		path += "&verdict=" + verdict
+	}
+	return RoundURL(p.Round, path+"#images")
 }
 
 func (p RoundProps) admin() bool { return p.Page.Project.Role.Allows(winnow.RoleAdmin) }
@@ -148,7 +192,7 @@ func precisionWords(r *winnow.Round) (value, of string) {
 	if !ok {
 		return "—", "nothing labeled yet"
 	}
-	low, high := chart.Wilson(r.Counts.Known, r.Counts.Known+r.Counts.Unknown)
+	low, high := chart.Wilson(queryBase(r.Counts))
 	return Share(p), fmt.Sprintf("%s to %s; target %s", Share(low), Share(high), Share(r.Settings.TargetPrecision))
 }
 

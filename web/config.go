@@ -69,6 +69,8 @@ type Deps struct {
 	Imports  handlers.ImportStore
 	Rounds   handlers.RoundStore
 	Labels   handlers.LabelStore
+	Reviews  handlers.ReviewStore
+	Annotate handlers.AnnotatorStore
 	API      api.Store
 
 	Importer handlers.Importer // reads an uploaded ZIP into a project

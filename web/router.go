@@ -36,6 +36,8 @@ func (s *Server) routes() chi.Router {
 	imports := &handlers.Imports{Base: b, Store: s.deps.Imports, Uploads: uploads}
 	rounds := &handlers.Rounds{Base: b, Store: s.deps.Rounds}
 	label := &handlers.Label{Base: b, Labels: s.deps.Labels, Keys: s.deps.Accounts}
+	review := &handlers.Review{Base: b, Store: s.deps.Reviews}
+	annotators := &handlers.Annotators{Base: b, Store: s.deps.Annotate}
 
 	r := chi.NewRouter()
 	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes, middleware.GetHead)
@@ -86,6 +88,15 @@ func (s *Server) routes() chi.Router {
 			r.Get(project+"/images", b.InProject(viewer, images.Gallery))
 			r.Get(project+"/images/{image}", b.InProject(viewer, images.Page))
 			r.Get(project+"/images/{image}/{rendition}", b.InProject(viewer, images.Bytes))
+
+			r.Post(project+"/images/{image}/correct", b.InProject(admin, review.Correct))
+			r.Post(project+"/images/{image}/gold", b.InProject(admin, review.Gold))
+			r.Get(project+"/review", b.InProject(admin, review.Page))
+			r.Post(project+"/review", b.InProject(admin, review.Submit))
+
+			r.Get(project+"/annotators", b.InProject(admin, annotators.List))
+			r.Get(project+"/annotators/me", b.InProject(winnow.RoleAnnotator, annotators.Own))
+			r.Get(project+"/annotators/{user}", b.InProject(admin, annotators.Person))
 
 			r.Get(project+"/import", b.InProject(admin, imports.Form))
 			r.Get(project+"/imports/{import}", b.InProject(admin, imports.Page))

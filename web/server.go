@@ -45,7 +45,7 @@ func New(cfg Config, deps Deps) *Server {
 	s := &Server{cfg: cfg.WithDefaults(), deps: deps, hub: newHub(), metrics: newMetrics(deps.Metrics)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.session = newSessions(s.cfg, deps)
-	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Now: deps.Now, BaseURL: s.cfg.BaseURL}
+	s.base = &handlers.Base{Log: deps.Log, Sessions: s.session, Access: deps.Access, Events: s.hub, Waiting: deps.Reviews, Now: deps.Now, BaseURL: s.cfg.BaseURL}
 	s.uploads = &handlers.Uploads{Importer: deps.Importer, Dir: s.cfg.UploadDir, Limit: s.cfg.MaxUpload, Go: s.goWork}
 	s.router = s.routes()
 	return s

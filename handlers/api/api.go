@@ -25,7 +25,15 @@ type Store interface {
 	Project(ctx context.Context, id winnow.ProjectID) (*winnow.Project, error)
 	Rounds(ctx context.Context, project winnow.ProjectID, page winnow.Page) ([]*winnow.Round, string, error)
 	Round(ctx context.Context, project winnow.ProjectID, number int) (*winnow.Round, error)
+	LabelStore
+}
+
+// LabelStore is what the API needs of the store for labels and answers.
+type LabelStore interface {
 	ExportLabels(ctx context.Context, project winnow.ProjectID, f winnow.LabelFilter, fn func(winnow.LabelRecord) error) error
+	ExportAnswers(ctx context.Context, project winnow.ProjectID, f winnow.LabelFilter, fn func(winnow.AnswerRecord) error) error
+	Correct(ctx context.Context, project winnow.ProjectID, by winnow.UserID, image winnow.ImageID, verdict winnow.Verdict, class int, clientKey string) (winnow.EventID, error)
+	AnnotatorFigures(ctx context.Context, project winnow.ProjectID, user winnow.UserID, page winnow.Page) ([]winnow.AnnotatorFigures, string, error)
 }
 
 type service struct {
@@ -88,12 +96,7 @@ type caller struct {
 // allow checks that the token is one of this project, and that its owner may still
 // look at it. A project that the token is not for does not exist for it.
 func (s *service) allow(ctx context.Context, project int64) (winnow.ProjectID, error) {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	id := winnow.ProjectID(project)
-	if c.token.ProjectID != id {
-		return 0, winnow.Errorf(winnow.CodeNotFound, "There is no such project, or the token is not for it.")
-	}
-	role, err := s.store.Role(ctx, id, c.user)
+	id, role, err := s.role(ctx, project)
 	if err != nil {
 		return 0, err
 	}
@@ -101,6 +104,30 @@ func (s *service) allow(ctx context.Context, project int64) (winnow.ProjectID, e
 		return 0, winnow.Errorf(winnow.CodeForbidden, "The token's owner may not read this project.")
 	}
 	return id, nil
+}
+
+// allowAdmin is allow for what only admins may do: the token's owner must still be one.
+func (s *service) allowAdmin(ctx context.Context, project int64) (winnow.ProjectID, winnow.UserID, error) {
+	id, role, err := s.role(ctx, project)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !role.Allows(winnow.RoleAdmin) {
+		return 0, 0, winnow.Errorf(winnow.CodeForbidden, "This needs a token of an admin of the project.")
+	}
+	c, _ := ctx.Value(callerKey{}).(caller)
+	return id, c.user.ID, nil
+}
+
+// role is what the token's owner may do in the project that the token is for.
+func (s *service) role(ctx context.Context, project int64) (winnow.ProjectID, winnow.Role, error) {
+	c, _ := ctx.Value(callerKey{}).(caller)
+	id := winnow.ProjectID(project)
+	if c.token.ProjectID != id {
+		return 0, "", winnow.Errorf(winnow.CodeNotFound, "There is no such project, or the token is not for it.")
+	}
+	role, err := s.store.Role(ctx, id, c.user)
+	return id, role, err
 }
 
 // fail answers with problem JSON.

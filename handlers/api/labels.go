@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,11 +17,12 @@ import (
 
 type labelsInput struct {
 	InProject
-	Format string       `query:"format" enum:"jsonl,csv" doc:"Without it, what Accept asks for, or else jsonl."`
-	Accept string       `header:"Accept"`
-	Round  int          `query:"round" minimum:"-1" default:"-1" doc:"Only the images that the round with this number asked about."`
-	Status []string     `query:"status" enum:"known,unknown,skip,unreadable,unlabeled" doc:"Only these, separated by commas. Without it, every decided image."`
-	Split  winnow.Split `query:"split" enum:"pool,test" default:"pool"`
+	Format  string       `query:"format" enum:"jsonl,csv" doc:"Without it, what Accept asks for, or else jsonl."`
+	Accept  string       `header:"Accept"`
+	Round   int          `query:"round" minimum:"-1" default:"-1" doc:"Only the images that the round with this number asked about."`
+	Status  []string     `query:"status" enum:"known,unknown,skip,unreadable,unlabeled" doc:"Only these, separated by commas. Without it, every decided image."`
+	Split   winnow.Split `query:"split" enum:"pool,test" default:"pool"`
+	Answers bool         `query:"answers" doc:"One row an answer, of every annotator, instead of one an image. Needs a token of an admin."`
 }
 
 // format is the one asked for by name, or else by Accept.
@@ -54,6 +56,14 @@ func (s *service) labels(ctx context.Context, in *labelsInput) (*huma.StreamResp
 	if err != nil {
 		return nil, err
 	}
+	if in.Answers {
+		if _, _, err := s.allowAdmin(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		if slices.Contains(in.Status, winnow.Unlabeled) {
+			return nil, winnow.Invalid("status", "The status of an answer is known, unknown, skip or unreadable.")
+		}
+	}
 	if in.Round >= 0 {
 		if _, err := s.store.Round(ctx, id, in.Round); err != nil {
 			return nil, err
@@ -73,27 +83,52 @@ func (s *service) labels(ctx context.Context, in *labelsInput) (*huma.StreamResp
 }
 
 func (s *service) writeLabels(ctx context.Context, w http.ResponseWriter, id winnow.ProjectID, in *labelsInput) error {
-	rc := http.NewResponseController(w)
-	format := in.format()
+	name, format := "labels", in.format()
+	if in.Answers {
+		name = "answers"
+	}
 	w.Header().Set("Content-Type", winnow.ExportMediaType(format))
-	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="labels-%d.%s"`, id, format))
+	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%d.%s"`, name, id, format))
 	w.Header().Set("Cache-Control", "no-store")
+	if in.Answers {
+		rows, err := winnow.NewAnswerWriter(format, w)
+		if err != nil {
+			return err
+		}
+		return stream(w, rows, func(fn func(winnow.AnswerRecord) error) error {
+			return s.store.ExportAnswers(ctx, id, in.filter(), fn)
+		})
+	}
 	rows, err := winnow.NewLabelWriter(format, w)
 	if err != nil {
 		return err
 	}
+	return stream(w, rows, func(fn func(winnow.LabelRecord) error) error {
+		return s.store.ExportLabels(ctx, id, in.filter(), fn)
+	})
+}
+
+// rows writes records of one kind.
+type rows[T any] interface {
+	Write(T) error
+	Flush() error
+}
+
+// stream sends the records that export gives as they come.
+func stream[T any](w http.ResponseWriter, out rows[T], export func(fn func(T) error) error) error {
+	rc := http.NewResponseController(w)
 	flush := func() error {
 		if err := rc.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
 			return err
 		}
-		if err := rows.Flush(); err != nil {
+		if err := out.Flush(); err != nil {
 			return err
 		}
 		return rc.Flush()
 	}
 	n := 0
-	err = s.store.ExportLabels(ctx, id, in.filter(), func(record winnow.LabelRecord) error {
-		if err := rows.Write(record); err != nil {
+	err := export(func(record T) error {
+		if err := out.Write(record); err != nil {
 			return err
 		}
 		// The first row goes out at once: it shows the reader that rows come.

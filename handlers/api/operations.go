@@ -36,15 +36,31 @@ func (s *service) register() {
 		OperationID: "export-labels", Method: http.MethodGet, Path: "/api/v1/projects/{id}/labels", Security: secured, Tags: []string{"Labels"},
 		Middlewares: huma.Middlewares{s.inTurn},
 		Summary:     "Labels as JSON Lines or CSV, streamed",
-		Description: "One row an image, in the order of their ids. Known, unknown, skip, unreadable and unlabeled stay apart. Without filters: every decided image of the pool.",
+		Description: "One row an image, in the order of their ids. Known, unknown, skip, unreadable and unlabeled stay apart. Without filters: every decided image of the pool. " +
+			"With answers=true, one row an answer that stands, of every annotator, by round and image (AnswerRecord); status is then that of the answer.",
 		Responses: map[string]*huma.Response{"default": failure, "200": {
 			Description: "The rows.",
 			Content: map[string]*huma.MediaType{
-				"application/jsonl": {Schema: schemas.Schema(typeOf[winnow.LabelRecord](), true, "LabelRecord")},
-				"text/csv":          {Schema: &huma.Schema{Type: huma.TypeString}},
+				"application/jsonl": {Schema: &huma.Schema{AnyOf: []*huma.Schema{
+					schemas.Schema(typeOf[winnow.LabelRecord](), true, "LabelRecord"),
+					schemas.Schema(typeOf[winnow.AnswerRecord](), true, "AnswerRecord"),
+				}}},
+				"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
 			},
 		}},
 	}, handle(s, s.labels))
+	huma.Register(s.api, huma.Operation{
+		OperationID: "correct-label", Method: http.MethodPost, Path: "/api/v1/projects/{id}/images/{image}/correction", Security: secured, Tags: []string{"Labels"},
+		Summary: "Correct the label of an image",
+		Description: "Appends a correction: an admin's last word on an image that has a label, or whose answers have no majority. Counts and precision follow; what was said before stays in the history. " +
+			"The same Idempotency-Key with the same content again is the same correction.",
+		Responses: map[string]*huma.Response{"default": failure},
+	}, handle(s, s.correct))
+	huma.Register(s.api, huma.Operation{
+		OperationID: "list-annotators", Method: http.MethodGet, Path: "/api/v1/projects/{id}/annotators", Security: secured, Tags: []string{"Labels"},
+		Summary:   "How people label: rate, agreement, gold accuracy",
+		Responses: map[string]*huma.Response{"default": failure},
+	}, handle(s, s.annotators))
 }
 
 // handle gives an operation's errors the form of problem JSON.
@@ -118,7 +134,11 @@ type Round struct {
 	Skipped      int               `json:"skipped"`
 	Unreadable   int               `json:"unreadable"`
 	Left         int               `json:"left" doc:"Images that wait for a decision."`
-	Precision    *float64          `json:"precision,omitempty" doc:"known / (known + unknown), so far."`
+	Precision    *float64          `json:"precision,omitempty" doc:"known / (known + unknown) of the query, so far."`
+	AuditTotal   int               `json:"audit_total" doc:"Of the images, those drawn at random beside the query; counted in the figures above, too."`
+	AuditKnown   int               `json:"audit_known"`
+	AuditUnknown int               `json:"audit_unknown"`
+	AuditShare   *float64          `json:"audit_precision,omitempty" doc:"known / (known + unknown) of the audit slice: what the pool gives."`
 	TestAccuracy *float64          `json:"test_accuracy,omitempty"`
 	PoolSize     int               `json:"pool_size"`
 	CreatedAt    time.Time         `json:"created_at"`
@@ -131,10 +151,14 @@ func newRound(r *winnow.Round) Round {
 		Number: r.Number, State: r.State, Strategy: r.Strategy, ColdStart: r.ColdStart, Seed: r.Seed, K: r.K,
 		NextK: r.Metrics.NextK, ClassVersion: r.ClassVersion, Total: r.Counts.Total, Known: r.Counts.Known, Unknown: r.Counts.Unknown,
 		Skipped: r.Counts.Skipped, Unreadable: r.Counts.Unreadable, Left: r.Counts.Left(), TestAccuracy: r.Metrics.TestAccuracy,
+		AuditTotal: r.Counts.AuditTotal, AuditKnown: r.Counts.AuditKnown, AuditUnknown: r.Counts.AuditUnknown,
 		PoolSize: r.Metrics.PoolSize, CreatedAt: r.CreatedAt, LabelingAt: timePointer(r.LabelingAt), ClosedAt: timePointer(r.ClosedAt),
 	}
 	if p, ok := r.Counts.Precision(); ok {
 		out.Precision = &p
+	}
+	if p, ok := r.Counts.AuditPrecision(); ok {
+		out.AuditShare = &p
 	}
 	return out
 }
