@@ -16,13 +16,22 @@ import (
 // acknowledged is there, once.
 func TestManyAnnotators(t *testing.T) {
 	t.Parallel()
+	for _, overlap := range []int{1, 3} {
+		t.Run(fmt.Sprint("overlap ", overlap), func(t *testing.T) {
+			t.Parallel()
+			testManyAnnotators(t, overlap)
+		})
+	}
+}
+
+func testManyAnnotators(t *testing.T, overlap int) {
 	const (
 		annotators = 12
 		steps      = 60
 	)
-	b := newBench(t, 300, func(s *winnow.Settings) { s.Budget = 60 })
+	b := newBench(t, 300, func(s *winnow.Settings) { s.Budget, s.Overlap = 60, overlap })
 	b.open()
-	held := &holders{by: make(map[winnow.ItemID]winnow.UserID)}
+	held := &holders{most: overlap, by: make(map[winnow.ItemID]map[winnow.UserID]bool)}
 	people := make([]*annotator, annotators)
 	for i := range people {
 		people[i] = &annotator{
@@ -53,27 +62,31 @@ func TestManyAnnotators(t *testing.T) {
 }
 
 // holders knows who was given which item. The clock stands still, so that no lease
-// runs out and an item that two people are given at once is an error.
+// runs out and an item that more people are given at once than it has slots is an error.
 type holders struct {
-	mu sync.Mutex
-	by map[winnow.ItemID]winnow.UserID
+	mu   sync.Mutex
+	most int
+	by   map[winnow.ItemID]map[winnow.UserID]bool
 }
 
-func (h *holders) take(item winnow.ItemID, user winnow.UserID) (other winnow.UserID) {
+func (h *holders) take(item winnow.ItemID, user winnow.UserID) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if other := h.by[item]; other != 0 && other != user {
-		return other
+	if h.by[item] == nil {
+		h.by[item] = make(map[winnow.UserID]bool)
 	}
-	h.by[item] = user
-	return 0
+	h.by[item][user] = true
+	if len(h.by[item]) > h.most {
+		return fmt.Errorf("item %d was given to %d while others held it: %v", item, user, h.by[item])
+	}
+	return nil
 }
 
 // drop comes before the request that gives the item up, so that it is never late.
-func (h *holders) drop(item winnow.ItemID) {
+func (h *holders) drop(item winnow.ItemID, user winnow.UserID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.by, item)
+	delete(h.by[item], user)
 }
 
 // annotator is a person who acts at random and remembers what they were told.
@@ -109,8 +122,8 @@ func (a *annotator) take() {
 		a.t.Error(err)
 	}
 	for _, item := range items {
-		if other := a.held.take(item.ID, a.id); other != 0 {
-			a.t.Errorf("item %d was given to %d while %d held it", item.ID, a.id, other)
+		if err := a.held.take(item.ID, a.id); err != nil {
+			a.t.Error(err)
 		}
 	}
 	a.items = items
@@ -120,7 +133,7 @@ func (a *annotator) release() {
 	ids := make([]winnow.ItemID, len(a.items))
 	for i, item := range a.items {
 		ids[i] = item.ID
-		a.held.drop(item.ID)
+		a.held.drop(item.ID, a.id)
 	}
 	a.items = nil
 	if err := a.Release(a.t.Context(), a.project, a.id, ids, a.clock.Now()); err != nil {
@@ -138,7 +151,7 @@ func (a *annotator) decideFirst(key string) {
 	if verdict == winnow.VerdictKnown {
 		class = a.rand.IntN(3)
 	}
-	a.held.drop(item.ID)
+	a.held.drop(item.ID, a.id)
 	for range 1 + a.rand.IntN(2) { // now and then a retry
 		if _, err := a.Decide(a.t.Context(), a.project, a.id, decision(item.ID, verdict, class, key)); err != nil {
 			a.t.Errorf("decide item %d: %v", item.ID, err)
@@ -161,8 +174,8 @@ func (a *annotator) undo(key string) {
 		a.t.Errorf("the undo of %d took back item %d, which they had not decided", a.id, item.ID)
 	}
 	delete(a.standing, item.ID)
-	if other := a.held.take(item.ID, a.id); other != 0 {
-		a.t.Errorf("item %d came back to %d while %d held it", item.ID, a.id, other)
+	if err := a.held.take(item.ID, a.id); err != nil {
+		a.t.Error(err)
 	}
 	a.items = append(a.items, *item)
 }
