@@ -62,6 +62,7 @@ type Import struct {
 	Added      int64
 	Duplicates int64
 	Failed     int64
+	Ignored    int64           // files that are no images by their names, hidden files, links
 	Problems   []ImportProblem // the first MaxImportProblems
 	StartedAt  time.Time
 	FinishedAt time.Time // zero while running

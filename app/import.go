@@ -96,7 +96,7 @@ func (c *cli) importPath(ctx context.Context, out io.Writer, importer *jobs.Impo
 }
 
 // importSummary is the closing line of an import.
-func importSummary(req jobs.ImportRequest, r jobs.ImportReport) string {
+func importSummary(req jobs.ImportRequest, r winnow.Import) string {
 	where := "pool"
 	if req.Split == winnow.SplitTest {
 		where = "test images"

@@ -10,13 +10,13 @@ import (
 	"winnow"
 )
 
-const importColumns = `id, project_id, source, split, labeled, state, total, done, added, duplicates, failed,
+const importColumns = `id, project_id, source, split, labeled, state, total, done, added, duplicates, failed, ignored,
 	problems, started_at, finished_at`
 
 func scanImport(row pgx.CollectableRow) (winnow.Import, error) {
 	var i winnow.Import
 	err := row.Scan(&i.ID, &i.ProjectID, &i.Source, &i.Split, &i.Labeled, &i.State, &i.Total, &i.Done, &i.Added,
-		&i.Duplicates, &i.Failed, &i.Problems, &i.StartedAt, (*zeronull.Timestamptz)(&i.FinishedAt))
+		&i.Duplicates, &i.Failed, &i.Ignored, &i.Problems, &i.StartedAt, (*zeronull.Timestamptz)(&i.FinishedAt))
 	return i, err
 }
 
@@ -67,12 +67,12 @@ func (s *Store) saveImport(ctx context.Context, imp *winnow.Import, state winnow
 		tag, err := tx.Exec(ctx, `
 			UPDATE imports
 			SET state = @state, total = @total, done = @done, added = @added, duplicates = @duplicates, failed = @failed,
-			    problems = @problems, heartbeat_at = now(),
+			    ignored = @ignored, problems = @problems, heartbeat_at = now(),
 			    finished_at = CASE WHEN @state = 'running' THEN NULL ELSE @now::timestamptz END
 			WHERE id = @id AND project_id = @project AND state = 'running'`,
 			pgx.NamedArgs{
 				"id": imp.ID, "project": imp.ProjectID, "state": state, "total": imp.Total, "done": imp.Done,
-				"added": imp.Added, "duplicates": imp.Duplicates, "failed": imp.Failed, "problems": problems, "now": s.now(),
+				"added": imp.Added, "duplicates": imp.Duplicates, "failed": imp.Failed, "ignored": imp.Ignored, "problems": problems, "now": s.now(),
 			})
 		if err != nil {
 			return err

@@ -74,17 +74,11 @@ type ImportRequest struct {
 	Progress func(winnow.Import)
 }
 
-// ImportReport is the outcome of an import.
-type ImportReport struct {
-	winnow.Import
-	Ignored int64 // files that are no images by their names, hidden files, links
-}
-
 // Import begins an import and runs it.
-func (im *Importer) Import(ctx context.Context, req ImportRequest) (ImportReport, error) {
+func (im *Importer) Import(ctx context.Context, req ImportRequest) (winnow.Import, error) {
 	imp, err := im.Begin(ctx, req)
 	if err != nil {
-		return ImportReport{}, err
+		return winnow.Import{}, err
 	}
 	return im.Run(ctx, req, *imp)
 }
@@ -113,8 +107,8 @@ func (im *Importer) Begin(ctx context.Context, req ImportRequest) (*winnow.Impor
 // of the report, not an error; images that the project has already are counted as
 // duplicates. When ctx ends, what went in stays, and the same import can be run
 // again. The report is good in every case, and the store has it too.
-func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Import) (ImportReport, error) {
-	r := &importRun{Importer: im, req: req, report: ImportReport{Import: imp}, published: imp}
+func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Import) (winnow.Import, error) {
+	r := &importRun{Importer: im, req: req, report: imp, published: imp}
 	stopAlive := r.keepAlive(ctx)
 	err := r.run(ctx)
 	stopAlive()
@@ -129,11 +123,11 @@ func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Impor
 	}
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
-	if ferr := im.store.FinishImport(finish, &r.report.Import); ferr != nil {
+	if ferr := im.store.FinishImport(finish, &r.report); ferr != nil {
 		err = errors.Join(err, ferr)
 	}
 	if req.Progress != nil {
-		req.Progress(r.report.Import)
+		req.Progress(r.report)
 	}
 	return r.report, err
 }
@@ -143,7 +137,7 @@ func (im *Importer) Run(ctx context.Context, req ImportRequest, imp winnow.Impor
 type importRun struct {
 	*Importer
 	req    ImportRequest
-	report ImportReport
+	report winnow.Import
 	batch  []winnow.NewImage
 	bytes  int64 // of the batch
 	weight int64 // of the batch, to give back
@@ -344,14 +338,14 @@ func (r *importRun) problem(path string, err error) {
 // publish stores the figures so far, which also tells that the import lives.
 func (r *importRun) publish(ctx context.Context) error {
 	r.mu.Lock()
-	r.published, r.at = r.report.Import, time.Now()
+	r.published, r.at = r.report, time.Now()
 	err := r.store.UpdateImport(ctx, &r.published)
 	r.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	if r.req.Progress != nil {
-		r.req.Progress(r.report.Import)
+		r.req.Progress(r.report)
 	}
 	return nil
 }
