@@ -722,7 +722,7 @@ func lateAnswer(t *testing.T, w *world, admin winnow.User) {
 	b.key("1")
 	b.image(src)
 	b.online(true)
-	b.shows("somebody else")
+	b.shows("has decided this image already")
 	b.saved()
 	b.look("label-late")
 	w.expect(p, src, winnow.VerdictUnknown, -1)

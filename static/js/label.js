@@ -254,7 +254,7 @@ class LabelPage {
     $("label-undo").setAttribute("aria-disabled", String(strip.records.length === 0 || fixed !== ""));
     $("label-undo").title = fixed;
     if (this.said) {
-      const suggested = this.stage.shown?.suggested;
+      const suggested = this.feed.current?.suggested;
       const next = suggested === undefined ? "" : ` Suggested: ${this.labelOf("known", suggested).name}.`;
       status.say(`${this.said} ${status.left} left${status.cut ? ", kept here" : ""}.${next}`);
       this.said = "";

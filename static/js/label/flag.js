@@ -35,6 +35,7 @@ export class Flag {
     this.#item = item;
     this.#focused = document.activeElement;
     this.field.value = item.note ?? "";
+    this.notice("");
     this.form.hidden = false;
     this.field.focus();
   }

@@ -56,9 +56,10 @@ export class Status {
     if (box.firstElementChild.textContent !== text) box.firstElementChild.textContent = text;
   }
 
+  // notice shows a sentence for a while; "" takes it away.
   notice(text) {
     write("label-notice", text);
-    $("label-notice").hidden = false;
+    $("label-notice").hidden = text === "";
     clearTimeout(this.timer);
     this.timer = setTimeout(() => ($("label-notice").hidden = true), NOTICE_MS);
   }

@@ -88,7 +88,8 @@ export class Strip {
     record.name = name;
     const image = new Image();
     image.alt = "";
-    image.src = record.item.thumb;
+    // What has been on the screen is here already, also while the network is away.
+    image.src = record.item.ready ? record.item.src : record.item.thumb;
     const corner = document.createElement("span");
     corner.className = "label-past-mark";
     corner.append(mark);
