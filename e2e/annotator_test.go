@@ -48,7 +48,7 @@ func TestAnnotator(t *testing.T) {
 			its := *w
 			its.t = t
 			promise.test(t, &its, admin)
-			w.process = its.process
+			w.process, w.exited = its.process, its.exited
 		})
 	}
 }

@@ -22,11 +22,18 @@ export class Status {
     write("label-left", this.left);
     write("label-done", total - this.left);
     write("label-total", total);
+    this.#digits(String(total).length);
     write("label-round", round ? `Round ${round.number}` : "No round");
     const bar = $("label-bar");
     bar.max = Math.max(1, total);
     bar.value = total - this.left;
     this.#showLink();
+  }
+
+  #digits(n) {
+    if (n === this.digits) return;
+    this.digits = n;
+    $("label-bar").parentElement.style.setProperty("--digits", n);
   }
 
   // kept is how many entries are on their way.
