@@ -16,7 +16,7 @@ const itemColumns = itemBasics + `, q.rank, q.verdict, coalesce(q.class, -1), q.
 
 // ownItemColumns are an item as the person sees it whose slot a is: with their own
 // answer or lease.
-const ownItemColumns = itemBasics + `, a.rank, a.verdict, coalesce(a.class, -1),
+const ownItemColumns = itemBasics + `, coalesce(a.rank, q.rank), a.verdict, coalesce(a.class, -1),
 	CASE WHEN a.event_id IS NOT NULL THEN a.user_id END, a.answered_at,
 	CASE WHEN a.event_id IS NULL THEN a.user_id END, a.lease_until`
 

@@ -261,14 +261,15 @@ func labelsBefore(ctx context.Context, tx pgx.Tx, undone []undone) (map[winnow.I
 	return before, err
 }
 
-// ownItems returns items as the person sees them, in the order asked for.
+// ownItems returns items as the person sees them, in the order asked for. An undo that
+// came before may be of an item that is somebody else's by now.
 func (s *Store) ownItems(ctx context.Context, tx pgx.Tx, user winnow.UserID, ids []winnow.ItemID) ([]winnow.Item, error) {
 	items, err := collect(ctx, tx, scanItem, `
 		SELECT `+ownItemColumns+`
-		FROM item_answers a
-		JOIN query_items q ON q.id = a.item_id
+		FROM query_items q
 		JOIN images i ON i.id = q.image_id
-		WHERE a.item_id = ANY(@items) AND a.user_id = @user`,
+		LEFT JOIN item_answers a ON a.item_id = q.id AND a.user_id = @user
+		WHERE q.id = ANY(@items)`,
 		pgx.NamedArgs{"items": ids, "user": user})
 	slices.SortFunc(items, func(a, b winnow.Item) int {
 		return slices.Index(ids, a.ID) - slices.Index(ids, b.ID)
