@@ -28,7 +28,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
 .PHONY: help run build test check fmt generate screenshots bench bench-train bench-annotate clean \
-	check-format check-vet check-lint check-generated check-tidy test-go test-browser
+	check-format check-vet check-lint check-generated check-tidy test-go test-browser chaos-annotate
 
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } \
@@ -104,6 +104,10 @@ test-go:
 test-browser: build
 	$(call step,browser tests)
 	@WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 15m ./e2e/...
+
+chaos-annotate: build ## 100 annotators label while servers are killed and networks cut, then a recount: 4 minutes; SEED= reruns
+	@scripts/need.sh go postgres
+	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e/chaos -count 1 -timeout 15m -v -run 'TestChaos$$' -full -seed $(or $(SEED),0)
 
 ##@ Measure
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"winnow/db"
+	"winnow/db/dbtest"
 )
 
 // event is a row of label_events.
@@ -22,27 +24,33 @@ type event struct {
 	Supersedes int64
 }
 
-// audit holds the database against what the annotators saw, once nothing moves any
-// more, and lists what does not agree.
-func (l *ledger) audit(ctx context.Context, store *db.Store, project int64, overlap int) (problems []string, err error) {
+// audit holds the database against what the team's annotators saw, once nothing moves
+// any more, and against itself, and lists what does not agree.
+func (m *team) audit(t *testing.T) (problems []string) {
+	t.Helper()
+	ctx, l := t.Context(), m.ledger
+	events, err := readEvents(ctx, m.site.store, int64(m.project.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := lateKeys(ctx, m.site.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(
+		l.lostOrInvented(events, late), standsTwice(events, m.overlap), l.standsOtherwise(events),
+		l.shownTwice(m.overlap), dbtest.Broken(t, m.site.store),
+	)
+}
+
+func readEvents(ctx context.Context, store *db.Store, project int64) ([]event, error) {
 	rows, err := store.Pool().Query(ctx, `
 		SELECT id, user_id, client_key, item_id, kind, coalesce(verdict, ''), coalesce(class, -1), coalesce(supersedes, 0)
 		FROM label_events WHERE project_id = $1 AND kind IN ('label', 'undo') ORDER BY id`, project)
 	if err != nil {
 		return nil, err
 	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[event])
-	if err != nil {
-		return nil, err
-	}
-	late, err := lateKeys(ctx, store)
-	if err != nil {
-		return nil, err
-	}
-	problems = append(l.lostOrInvented(events, late), standsTwice(events, overlap)...)
-	problems = append(problems, l.standsOtherwise(events)...)
-	problems = append(problems, l.shownTwice(overlap)...)
-	return problems, nil
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[event])
 }
 
 func lateKeys(ctx context.Context, store *db.Store) (map[string]bool, error) {

@@ -33,17 +33,14 @@ func TestChaosSeesLostCommits(t *testing.T) {
 	s.stallWAL()
 	m := newTeam(t, s, teamPlan{people: 8, items: 2000, overlap: 1, lease: time.Minute, pace: 50 * time.Millisecond, seed: 1})
 	ctx := t.Context()
-	stop := m.label(ctx, t)
+	m.label(ctx, t)
 	for m.ledger.count(string(acknowledged)) < 200 {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.killPostgres()
 	s.startPostgres()
-	stop()
-	problems, err := m.ledger.audit(ctx, s.store, int64(m.project.ID), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m.stop()
+	problems := m.audit(t)
 	lost := 0
 	for _, p := range problems {
 		if strings.Contains(p, "was acknowledged, and is lost") {

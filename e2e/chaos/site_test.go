@@ -66,6 +66,9 @@ func newSite(t testing.TB, settings ...string) *site {
 		if t.Failed() {
 			t.Logf("the end of the server's log:\n%s", s.log.tail(20_000))
 		}
+		if found := s.log.lines("msg=panic"); len(found) > 0 {
+			t.Errorf("the server panicked %d times: %.3000s", len(found), found[0])
+		}
 	})
 	s.startWeb()
 	return s
@@ -257,6 +260,18 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.Write(p)
+}
+
+// lines are those that hold a text.
+func (b *lockedBuffer) lines(with string) (found []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.buf.String()) {
+		if strings.Contains(line, with) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 func (b *lockedBuffer) tail(n int) string {

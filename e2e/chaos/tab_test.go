@@ -161,7 +161,8 @@ func (t *tab) sendOne(ctx context.Context, e *entry) kind {
 	switch r.kind {
 	case ok:
 		if e.undo {
-			t.ledger.granted(grant{user: t.user, sent: r.sent, received: r.received, lease: t.lease, shown: true}, e.item)
+			// It may have been done by any attempt.
+			t.ledger.granted(grant{user: t.user, sent: e.sent, received: r.received, lease: t.lease, shown: true}, e.item)
 		}
 		t.ledger.settle(e, acknowledged, answer.Event, "")
 		t.outbox.remove(e)
