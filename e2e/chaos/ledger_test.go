@@ -84,9 +84,6 @@ func (l *ledger) settle(e *entry, o outcome, event int64, message string) {
 	defer l.mu.Unlock()
 	e.outcome, e.event, e.message, e.settled = o, event, message, time.Now()
 	l.kinds[string(o)]++
-	if o == refusedEntry {
-		l.kinds[message]++
-	}
 }
 
 func (l *ledger) granted(g grant, items ...int64) {
