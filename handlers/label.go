@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -201,21 +203,11 @@ func (h *Label) Claim(w http.ResponseWriter, r *http.Request) error {
 
 // Decide records an answer.
 func (h *Label) Decide(w http.ResponseWriter, r *http.Request) error {
-	var in struct {
-		User       winnow.UserID  `json:"user"`
-		Item       winnow.ItemID  `json:"item"`
-		Verdict    winnow.Verdict `json:"verdict"`
-		Class      int            `json:"class"`
-		ClientKey  string         `json:"client_key"`
-		DurationMS int64          `json:"duration_ms"`
-	}
-	at, err := decodeLabel(w, r, &in, &in.User)
+	d, at, err := decodeDecision(w, r)
 	if err != nil {
 		return err
 	}
-	result, err := h.Labels.Decide(r.Context(), at.Project.ID, at.User.ID, winnow.Decision{
-		ItemID: in.Item, Verdict: in.Verdict, Class: in.Class, ClientKey: in.ClientKey, DurationMS: in.DurationMS,
-	})
+	result, err := h.Labels.Decide(r.Context(), at.Project.ID, at.User.ID, d)
 	if err != nil {
 		return err
 	}
@@ -224,6 +216,22 @@ func (h *Label) Decide(w http.ResponseWriter, r *http.Request) error {
 		Replayed bool              `json:"replayed"`
 		Round    *views.LabelRound `json:"round"`
 	}{result.Event, result.Replayed, labelRound(&result.Round)})
+}
+
+func decodeDecision(w http.ResponseWriter, r *http.Request) (winnow.Decision, *Scope, error) {
+	var in struct {
+		User       winnow.UserID  `json:"user"`
+		Item       winnow.ItemID  `json:"item"`
+		Verdict    winnow.Verdict `json:"verdict"`
+		Class      int            `json:"class"`
+		ClientKey  string         `json:"client_key"`
+		DurationMS int64          `json:"duration_ms"`
+	}
+	in.Class = -1 // a class that was left out is none
+	at, err := decodeLabel(w, r, &in, &in.User)
+	return winnow.Decision{
+		ItemID: in.Item, Verdict: in.Verdict, Class: in.Class, ClientKey: in.ClientKey, DurationMS: in.DurationMS,
+	}, at, err
 }
 
 // Undo takes an answer back: that on the item, or the last one.
@@ -365,7 +373,18 @@ func (h *Label) State(w http.ResponseWriter, r *http.Request) error {
 // and must not be recorded under another name.
 func decodeLabel(w http.ResponseWriter, r *http.Request, in any, sender *winnow.UserID) (*Scope, error) {
 	at := scopeOf(r.Context())
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLabelBody)).Decode(in); err != nil {
+	// A script of another site can send JSON under a form's type, but not under its own.
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return nil, winnow.Errorf(winnow.CodeUnsupported, "Send JSON, as application/json.")
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLabelBody))
+	err := decoder.Decode(in)
+	if err == nil {
+		if _, more := decoder.Token(); more != io.EOF {
+			err = errors.Join(errors.New("more than one value"), more)
+		}
+	}
+	if err != nil {
 		return nil, &winnow.Error{Code: winnow.CodeInvalid, Message: "This is not the JSON that was expected.", Err: err}
 	}
 	if *sender != 0 && *sender != at.User.ID {
