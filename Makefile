@@ -27,7 +27,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help run build test check fmt generate screenshots bench bench-train bench-annotate clean \
+.PHONY: help run build test check fmt generate screenshots bench bench-train bench-score bench-annotate clean \
 	check-format check-vet check-lint check-generated check-tidy test-go test-browser chaos-annotate
 
 help: ## List the targets
@@ -122,6 +122,9 @@ bench-train: ## Training and scoring on each backend that is present, and on PyT
 		printf "%-40s %8.0f images/s %6.2f\n", $$1, $$(NF-1), $$(NF-1) / base[kind] } /FAIL|---/'
 	@if python3 -c 'import torch' 2>/dev/null; then cd ml/nn/testdata && python3 bench.py; \
 		else echo 'PyTorch is not here (Debian: python3-torch)'; fi
+
+bench-score: build ## One round's scoring by 1, 2 and 4 workers; WINNOW_SCORE_IMAGES and WINNOW_BACKEND say of what, on what
+	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e -run '^$$' -bench ScorePool -benchtime 1x -timeout 60m
 
 bench: ## Run the benchmarks of all packages (docs/benchmarks.md has the figures)
 	go test -run '^$$' -bench . -benchmem $(or $(PACKAGES),./...)

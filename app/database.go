@@ -76,7 +76,13 @@ func (c *cli) connect(ctx context.Context, databaseURL string) (*db.Store, error
 	if err != nil {
 		return nil, err
 	}
-	store, err := db.Open(ctx, withPoolSize(databaseURL, c.cfg.DatabaseConns), db.Options{NextK: eaoa.NextK, Enqueue: enqueue})
+	enqueueScoring, err := jobs.NewEnqueueScoring()
+	if err != nil {
+		return nil, err
+	}
+	store, err := db.Open(ctx, withPoolSize(databaseURL, c.cfg.DatabaseConns), db.Options{
+		NextK: eaoa.NextK, Enqueue: enqueue, EnqueueScoring: enqueueScoring,
+	})
 	if err != nil {
 		return nil, unreachable(databaseURL, err)
 	}

@@ -17,7 +17,8 @@ func (c *cli) newWorkerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Train and query rounds",
 		Long: `Train and query rounds, until it is stopped. Any number of workers may share a
-database: each round is worked by one, and taken over by another if that one dies.`,
+database: each round is led by one, which trains, and all of the same backend help to
+score its pool. What a worker leaves behind when it dies, others take over.`,
 		Example: `  DATABASE_URL=postgres://winnow:secret@db/winnow winnow worker
   DATABASE_URL_FILE=/run/secrets/db winnow worker --backend xla:cuda`,
 		Args: cobra.NoArgs,
@@ -45,7 +46,7 @@ func work(ctx context.Context, cfg *Config, log *slog.Logger, store *db.Store) e
 	}
 	defer be.Close()
 	runner, err := jobs.NewRunner(store.Pool(), jobs.Options{
-		Rounds: store, Images: store, Trainer: jobs.NewTrainer(be),
+		Store: store, Trainer: jobs.NewTrainer(be),
 		Concurrency: cfg.Rounds, RoundTimeout: cfg.RoundTimeout, Log: log,
 	})
 	if err != nil {

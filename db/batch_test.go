@@ -135,7 +135,7 @@ func (b *bench) openLike(classes ...int) *winnow.Round {
 		}
 		items = append(items, winnow.Item{ImageID: pool[i], Rank: i + 1, Scores: scores})
 	}
-	if err := b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false, nil); err != nil {
+	if err := b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false); err != nil {
 		b.t.Fatal(err)
 	}
 	return round

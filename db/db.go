@@ -3,7 +3,7 @@
 // method that runs it, and this is the one place where Postgres's errors become
 // the domain's.
 //
-// Rows are always locked in the order item, image, slot, round, project, invite,
+// Rows are always locked in the order item, image, slot, round, chunk, project, invite,
 // member, annotator, and among themselves items and slots by id, images by content,
 // annotators by id, so that no two transactions wait for each other.
 package db
@@ -33,6 +33,9 @@ type Options struct {
 	// Enqueue inserts the job that works on a round, in the transaction that makes
 	// the round ready for it. Nil inserts none.
 	Enqueue func(ctx context.Context, tx pgx.Tx, round winnow.RoundID, attempt int) error
+	// EnqueueScoring inserts n jobs that score a chunk of the round each, for workers of
+	// the backend that has the round. Nil inserts none.
+	EnqueueScoring func(ctx context.Context, tx pgx.Tx, round winnow.RoundID, attempt int, backend string, n int) error
 }
 
 // Store is the application's state in Postgres. It is safe for concurrent use.
@@ -57,6 +60,9 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	}
 	if o.Enqueue == nil {
 		o.Enqueue = func(context.Context, pgx.Tx, winnow.RoundID, int) error { return nil }
+	}
+	if o.EnqueueScoring == nil {
+		o.EnqueueScoring = func(context.Context, pgx.Tx, winnow.RoundID, int, string, int) error { return nil }
 	}
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

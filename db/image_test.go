@@ -275,9 +275,6 @@ func TestPixels(t *testing.T) {
 	if missing, err = b.Pixels(ctx, ids, 4, small); err != nil || len(missing) != 2 || small[48] != 9 || small[0] != 0 {
 		t.Errorf("after one was put: missing %v, %v, %v", missing, small[47:50], err)
 	}
-	if missing, err = b.MissingPixels(ctx, b.project, 4, 10); err != nil || len(missing) != 2 {
-		t.Errorf("missing in the project: %v, %v", missing, err)
-	}
 	if _, err := b.Pixels(ctx, ids, 8, dst[1:]); err == nil {
 		t.Error("a buffer of the wrong size was taken")
 	}

@@ -424,7 +424,7 @@ func (w *world) begin() {
 		}
 		items = append(items, item)
 	}
-	if err := w.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false, nil); err != nil {
+	if err := w.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false); err != nil {
 		w.failf("open: %v", err)
 	}
 	w.m.open, w.m.items, w.m.gold = true, nil, map[winnow.ItemID]*modelItem{}

@@ -65,19 +65,6 @@ func (s *Store) readPixels(ctx context.Context, ids []winnow.ImageID, size int, 
 	return lacking, nil
 }
 
-// MissingPixels returns the first limit images of a project, by id, that have no
-// pixels of a size.
-func (s *Store) MissingPixels(ctx context.Context, project winnow.ProjectID, size, limit int) ([]winnow.ImageID, error) {
-	ids, err := collect(ctx, s.pool, pgx.RowTo[winnow.ImageID], `
-		SELECT i.id FROM images i
-		WHERE i.project_id = @project
-		  AND NOT EXISTS (SELECT FROM image_pixels p WHERE p.image_id = i.id AND p.size = @size)
-		ORDER BY i.id
-		LIMIT @limit`,
-		pgx.NamedArgs{"project": project, "size": size, "limit": limit})
-	return ids, wrap(err, "list images without pixels")
-}
-
 // PutPixels stores an image as the networks see it.
 func (s *Store) PutPixels(ctx context.Context, id winnow.ImageID, size int, rgb []byte) error {
 	_, err := s.pool.Exec(ctx, `

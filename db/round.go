@@ -150,6 +150,10 @@ func (s *Store) insertRound(ctx context.Context, tx pgx.Tx, by winnow.UserID, p 
 	if err := s.opts.Enqueue(ctx, tx, round.ID, round.Attempt); err != nil {
 		return nil, err
 	}
+	// What failed or cancelled rounds had scored served their retry, which is over now.
+	if err := dropChunks(ctx, tx, p.ID); err != nil {
+		return nil, err
+	}
 	if err := notify(ctx, tx, winnow.Notice{Project: p.ID, Round: round.ID}); err != nil {
 		return nil, err
 	}
@@ -174,9 +178,11 @@ func (s *Store) CancelRound(ctx context.Context, by winnow.UserID, project winno
 		case !r.State.Open():
 			return winnow.Errorf(winnow.CodeConflict, "Round %d is %s already.", number, r.State)
 		}
-		_, err := tx.Exec(ctx, `UPDATE rounds SET state = 'cancelled', closed_at = @now WHERE id = @id`,
-			pgx.NamedArgs{"id": r.ID, "now": s.now()})
-		return err
+		if _, err := tx.Exec(ctx, `UPDATE rounds SET state = 'cancelled', closed_at = @now WHERE id = @id`,
+			pgx.NamedArgs{"id": r.ID, "now": s.now()}); err != nil {
+			return err
+		}
+		return endScoring(ctx, tx, r.ID)
 	})
 }
 

@@ -296,7 +296,7 @@ func TestWorkerIsFenced(t *testing.T) {
 	for name, err := range map[string]error{
 		"begin":    func() error { _, err := b.BeginRound(ctx, round.ID, 1, "go"); return err }(),
 		"progress": b.RoundProgress(ctx, round.ID, 1, winnow.RoundTraining, progress),
-		"open":     b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false, nil),
+		"open":     b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false),
 		"fail":     b.FailRound(ctx, round.ID, 1, "lost"),
 		"requeue":  b.RequeueRound(ctx, round.ID, 1),
 	} {
@@ -306,7 +306,7 @@ func TestWorkerIsFenced(t *testing.T) {
 	}
 	accuracy := 0.75
 	metrics := winnow.Metrics{TestAccuracy: &accuracy, PoolSize: 8}
-	if err := b.OpenLabeling(ctx, round.ID, 2, items, metrics, true, map[string][]byte{"detector": {1}, "classifier": {2}}); err != nil {
+	if err := b.OpenLabeling(ctx, round.ID, 2, items, metrics, true); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = b.RoundByID(ctx, round.ID); err != nil {
@@ -382,13 +382,13 @@ func TestOpenLabelingRefuses(t *testing.T) {
 	// Two of the three are labeled by an import while the worker trains.
 	labeled := dbtest.Images(1, 3, 8)[:2]
 	dbtest.AddImages(t, b.Store, b.project, dbtest.Labeled(labeled, 1))
-	err = b.OpenLabeling(ctx, round.ID, 1, []winnow.Item{{ImageID: foreign[0], Rank: 1}}, winnow.Metrics{}, false, nil)
+	err = b.OpenLabeling(ctx, round.ID, 1, []winnow.Item{{ImageID: foreign[0], Rank: 1}}, winnow.Metrics{}, false)
 	wantCode(t, err, winnow.CodeInvalid)
 	var items []winnow.Item
 	for i, id := range pool {
 		items = append(items, winnow.Item{ImageID: id, Rank: i + 1})
 	}
-	if err := b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false, nil); err != nil {
+	if err := b.OpenLabeling(ctx, round.ID, 1, items, winnow.Metrics{}, false); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := b.RoundByID(ctx, round.ID); err != nil || r.Counts.Total != 1 {

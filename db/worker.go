@@ -109,17 +109,12 @@ func (s *Store) RoundProgress(ctx context.Context, id winnow.RoundID, attempt in
 }
 
 // OpenLabeling ends the worker's part of a round in one transaction: it stores the
-// query, the metrics and the networks, and opens the round to the annotators. An
-// image that an import has labeled meanwhile is left out. Errors as RoundProgress.
-func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool, checkpoints map[string][]byte) error {
+// query and the metrics, forgets the scores of the pool, and opens the round to the
+// annotators. An image that an import has labeled meanwhile is left out. Errors as
+// RoundProgress.
+func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool) error {
 	err := s.tx(ctx, func(tx pgx.Tx) error {
-		round, err := one(ctx, tx, scanRound, `
-			SELECT `+roundColumns+` FROM rounds r
-			WHERE id = @id AND attempt = @attempt AND state IN ('training', 'scoring')
-			FOR NO KEY UPDATE`, pgx.NamedArgs{"id": id, "attempt": attempt})
-		if errors.Is(err, pgx.ErrNoRows) {
-			return s.fenced(ctx, tx, id)
-		}
+		round, err := s.lockWorking(ctx, tx, id, attempt)
 		if err != nil {
 			return err
 		}
@@ -138,13 +133,11 @@ func (s *Store) OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int
 			// Not a conflict: the round is still the worker's, who must say that it failed.
 			return winnow.Errorf(winnow.CodeInvalid, "No queried image is left to ask about: all were labeled meanwhile.")
 		}
-		for name, data := range checkpoints {
-			if _, err := tx.Exec(ctx, `
-				INSERT INTO round_checkpoints (round_id, name, data) VALUES (@round, @name, @data)
-				ON CONFLICT (round_id, name) DO UPDATE SET data = excluded.data`,
-				pgx.NamedArgs{"round": id, "name": name, "data": data}); err != nil {
-				return err
-			}
+		if err := endScoring(ctx, tx, id); err != nil {
+			return err
+		}
+		if err := dropChunks(ctx, tx, round.ProjectID); err != nil {
+			return err
 		}
 		if _, err := tx.Exec(ctx, `
 			UPDATE rounds
@@ -240,6 +233,9 @@ func (s *Store) FailRound(ctx context.Context, id winnow.RoundID, attempt int, m
 			return s.fenced(ctx, tx, id)
 		}
 		if err != nil {
+			return err
+		}
+		if err := endScoring(ctx, tx, id); err != nil {
 			return err
 		}
 		return notify(ctx, tx, winnow.Notice{Project: project, Round: id})

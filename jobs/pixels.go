@@ -3,11 +3,13 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
 	"winnow"
+	"winnow/imaging"
 	"winnow/ml"
 	"winnow/ml/nn"
 )
@@ -22,53 +24,66 @@ type Images interface {
 	Original(ctx context.Context, id winnow.ImageID) (data []byte, mediaType string, err error)
 }
 
+// reader reads the pixels of images.
+type reader struct {
+	images   Images
+	preparer *imaging.Preparer
+	pace     pace
+	log      *slog.Logger
+}
+
 // load reads what the round trains on and is tested with, and finds the pool that it
-// queries.
-func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.RoundInput, pool *pool, err error) {
+// queries. Training names what its networks depend on.
+func (w *roundWorker) load(ctx context.Context, round *winnow.Round) (in ml.RoundInput, queried *pool, training []byte, err error) {
 	in = ml.RoundInput{
 		Settings: round.Settings, Classes: round.Classes, Number: round.Number, K: round.K, Seed: round.Seed,
 	}
 	in.Settings.Strategy = round.Strategy
 	size := round.Settings.InputSize
 
-	labeled, labels, err := w.images.TrainingSet(ctx, round.ProjectID, round.LabelVersion, round.Classes)
+	labeled, labels, err := w.store.TrainingSet(ctx, round.ProjectID, round.LabelVersion, round.Classes)
 	if err != nil {
-		return in, nil, err
+		return in, nil, nil, err
 	}
-	test, testLabels, err := w.images.TestSet(ctx, round.ProjectID, round.LabelVersion)
+	test, testLabels, err := w.store.TestSet(ctx, round.ProjectID, round.LabelVersion)
 	if err != nil {
-		return in, nil, err
+		return in, nil, nil, err
 	}
 	test, testLabels = below(round.Classes, test, testLabels)
-	ids, err := w.images.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
+	ids, err := w.store.PoolSet(ctx, round.ProjectID, round.LabelVersion, round.ImageVersion)
 	if err != nil {
-		return in, nil, err
+		return in, nil, nil, err
 	}
 	if len(ids) == 0 {
-		return in, nil, winnow.Errorf(winnow.CodeInvalid, "No image of the pool is left to ask about. Import images first.")
+		return in, nil, nil, winnow.Errorf(winnow.CodeInvalid, "No image of the pool is left to ask about. Import images first.")
 	}
-	if in.Labeled, err = w.pixels(ctx, labeled, size); err != nil {
-		return in, nil, err
+	if in.Labeled, err = w.scoring.reader.pixels(ctx, labeled, size); err != nil {
+		return in, nil, nil, err
 	}
-	if in.Test, err = w.pixels(ctx, test, size); err != nil {
-		return in, nil, err
+	if in.Test, err = w.scoring.reader.pixels(ctx, test, size); err != nil {
+		return in, nil, nil, err
 	}
-	pool = newPool(w, round, ids)
-	in.Labels, in.TestLabels, in.Pool = labels, testLabels, pool
-	return in, pool, nil
+	queried = &pool{scoring: w.scoring, round: round, ids: ids}
+	in.Labels, in.TestLabels, in.Pool = labels, testLabels, queried
+	training, err = trainingDigest(w.trainer.Name(), in, labeled, ids)
+	return in, queried, training, err
 }
 
 // pixels reads the images as the networks see them, in the order of ids. It makes
 // those that are not stored at this size from the originals, and stores them for the
 // rounds to come.
-func (w *roundWorker) pixels(ctx context.Context, ids []winnow.ImageID, size int) (nn.Images, error) {
+func (r *reader) pixels(ctx context.Context, ids []winnow.ImageID, size int) (nn.Images, error) {
 	stride := size * size * 3
 	images := nn.Images{N: len(ids), Size: size, RGB: make([]byte, len(ids)*stride)}
-	missing, err := w.images.Pixels(ctx, ids, size, images.RGB)
+	var missing []winnow.ImageID
+	err := persist(ctx, r.pace, r.log, func() (err error) {
+		missing, err = r.images.Pixels(ctx, ids, size, images.RGB)
+		return err
+	})
 	if err != nil || len(missing) == 0 {
 		return images, err
 	}
-	w.log.Info("making pixels at a new input size", "images", len(missing), "size", size)
+	r.log.Info("making pixels at a new input size", "images", len(missing), "size", size)
 	at := make(map[winnow.ImageID]int, len(ids))
 	for i, id := range ids {
 		at[id] = i
@@ -77,16 +92,16 @@ func (w *roundWorker) pixels(ctx context.Context, ids []winnow.ImageID, size int
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for _, id := range missing {
 		g.Go(func() error {
-			data, _, err := w.images.Original(ctx, id)
+			data, _, err := r.images.Original(ctx, id)
 			if err != nil {
 				return err
 			}
-			rgb, err := w.preparer.Pixels(ctx, data, size)
+			rgb, err := r.preparer.Pixels(ctx, data, size)
 			if err != nil {
 				return fmt.Errorf("make pixels of image %d: %w", id, err)
 			}
 			copy(images.RGB[at[id]*stride:], rgb)
-			return w.images.PutPixels(ctx, id, size, rgb)
+			return r.images.PutPixels(ctx, id, size, rgb)
 		})
 	}
 	return images, g.Wait()

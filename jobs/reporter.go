@@ -16,7 +16,10 @@ type pace struct {
 	heartbeat time.Duration // and at least one in this
 	logEvery  time.Duration // progress lines in the log, within one stage
 	reap      time.Duration // how often to look for stale rounds
-	stale     time.Duration // a round without a heartbeat for this long is taken over
+	stale     time.Duration // a round or chunk without a heartbeat for this long is taken over
+	poll      time.Duration // how often to look whether others are done
+	stall     time.Duration // no step of a computation takes longer than this, unless all do
+	chunk     int           // images that are scored between two looks, at most
 }
 
 var defaultPace = pace{
@@ -25,6 +28,9 @@ var defaultPace = pace{
 	logEvery:  15 * time.Second,
 	reap:      5 * time.Second,
 	stale:     20 * time.Second,
+	poll:      200 * time.Millisecond,
+	stall:     30 * time.Minute,
+	chunk:     4096,
 }
 
 // reporter writes a round's progress. It runs beside the training, so that the round
@@ -35,6 +41,8 @@ type reporter struct {
 	pace   pace
 	log    *slog.Logger
 	start  time.Time
+	watch  *watch
+	hung   func(error)
 
 	mu      sync.Mutex
 	last    winnow.Progress
@@ -42,15 +50,16 @@ type reporter struct {
 	logged  time.Time
 }
 
-func newReporter(rounds Rounds, round *winnow.Round, p pace, log *slog.Logger) *reporter {
+func newReporter(rounds Rounds, round *winnow.Round, p pace, hung func(error), log *slog.Logger) *reporter {
 	return &reporter{
-		rounds: rounds, round: round, pace: p, log: log, start: time.Now(),
+		rounds: rounds, round: round, pace: p, log: log, start: time.Now(), watch: newWatch(p.stall), hung: hung,
 		last: winnow.Progress{Stage: "loading"}, changed: true,
 	}
 }
 
 // report takes note of progress; run writes it.
 func (r *reporter) report(p winnow.Progress) {
+	r.watch.touch()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.Elapsed == 0 {
@@ -72,7 +81,7 @@ func (r *reporter) saving() {
 }
 
 // run writes until ctx ends. It cancels the attempt with the store's answer when the
-// round is no longer this worker's.
+// round is no longer this worker's, and lets the round go when its computation hangs.
 func (r *reporter) run(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(r.pace.write)
 	defer tick.Stop()
@@ -82,6 +91,12 @@ func (r *reporter) run(ctx context.Context, cancel context.CancelCauseFunc) {
 		p, due := r.last, r.changed || time.Since(written) >= r.pace.heartbeat
 		r.changed = false
 		r.mu.Unlock()
+		// Loading and querying report no steps.
+		if err := r.watch.err(); err != nil && (p.Stage == "training" || p.Stage == "scoring") {
+			cancel(err)
+			r.hung(err)
+			return
+		}
 		if due {
 			err := r.rounds.RoundProgress(ctx, r.round.ID, r.round.Attempt, stateOf(p.Stage), p)
 			if lost := asLost(err); lost != nil {
@@ -121,6 +136,9 @@ func progressAttrs(p winnow.Progress) []any {
 	}
 	if p.Epoch > 0 {
 		attrs = append(attrs, "loss", fmt.Sprintf("%.3f", p.Loss))
+	}
+	if p.ToScore > 0 {
+		attrs = append(attrs, "scored", p.Scored, "of", p.ToScore)
 	}
 	if p.SecondsLeft > 0 {
 		attrs = append(attrs, "left", time.Duration(p.SecondsLeft*float64(time.Second)).Round(time.Second).String())

@@ -11,7 +11,6 @@ import (
 	"github.com/riverqueue/river"
 
 	"winnow"
-	"winnow/imaging"
 	"winnow/ml"
 	"winnow/ml/nn"
 	"winnow/ml/strategy"
@@ -21,10 +20,19 @@ import (
 type Rounds interface {
 	BeginRound(ctx context.Context, id winnow.RoundID, attempt int, backend string) (*winnow.Round, error)
 	RoundProgress(ctx context.Context, id winnow.RoundID, attempt int, state winnow.RoundState, p winnow.Progress) error
-	OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool, checkpoints map[string][]byte) error
+	OpenLabeling(ctx context.Context, id winnow.RoundID, attempt int, items []winnow.Item, m winnow.Metrics, coldStart bool) error
 	FailRound(ctx context.Context, id winnow.RoundID, attempt int, message string) error
 	RequeueRound(ctx context.Context, id winnow.RoundID, attempt int) error
 	RequeueStaleRounds(ctx context.Context, olderThan time.Duration) (int, error)
+	RoundByID(ctx context.Context, id winnow.RoundID) (*winnow.Round, error)
+}
+
+// Store is all that a worker needs.
+type Store interface {
+	Rounds
+	Images
+	Networks
+	Chunks
 }
 
 // Trainer trains and queries.
@@ -46,13 +54,13 @@ const settleTimeout = 5 * time.Second
 // roundWorker works one attempt at a round.
 type roundWorker struct {
 	river.WorkerDefaults[RoundArgs]
-	rounds   Rounds
-	images   Images
-	preparer *imaging.Preparer
-	trainer  Trainer
-	pace     pace
-	timeout  time.Duration
-	log      *slog.Logger
+	store   Store
+	scoring *scoring
+	trainer Trainer
+	pace    pace
+	timeout time.Duration
+	hung    func(error)
+	log     *slog.Logger
 }
 
 // Timeout is large, because training takes what it takes, and finite, because River
@@ -64,7 +72,7 @@ func (w *roundWorker) Timeout(*river.Job[RoundArgs]) time.Duration { return w.ti
 // if that comes too late, the round is taken over as stale.
 func (w *roundWorker) Work(ctx context.Context, job *river.Job[RoundArgs]) error {
 	id, attempt := job.Args.Round, job.Args.Attempt
-	round, err := w.rounds.BeginRound(ctx, id, attempt, w.trainer.Name())
+	round, err := w.store.BeginRound(ctx, id, attempt, w.trainer.Name())
 	if lost := asLost(err); lost != nil && ctx.Err() == nil {
 		w.log.Info("round is not ours to begin", "round_id", id, "attempt", attempt, "reason", lost)
 		return nil
@@ -88,7 +96,7 @@ func (w *roundWorker) Work(ctx context.Context, job *river.Job[RoundArgs]) error
 // progress and keeps the round's heart beating.
 func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slog.Logger) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := newReporter(w.rounds, round, w.pace, log)
+	r := newReporter(w.store, round, w.pace, w.hung, log)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -105,19 +113,27 @@ func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slo
 		<-stopped
 	}()
 
-	in, pool, err := w.load(ctx, round)
+	in, pool, training, err := w.load(ctx, round)
 	if err != nil {
 		return err
+	}
+	if in.Trained, err = trained(ctx, w.store, round, training, log); err != nil {
+		return err
+	}
+	in.Keep = func(ctx context.Context, nets ml.Networks) error {
+		checkpoints, err := marshalNetworks(nets)
+		if err != nil {
+			return err
+		}
+		return persist(ctx, w.pace, log, func() error {
+			return w.store.SaveCheckpoints(ctx, round.ID, round.Attempt, winnow.Checkpoints{Training: training, Networks: checkpoints})
+		})
 	}
 	out, err := w.trainer.RunRound(ctx, in, r.report)
 	if err != nil {
 		return err
 	}
 	r.saving()
-	checkpoints, err := marshalNetworks(out)
-	if err != nil {
-		return err
-	}
 	items := make([]winnow.Item, len(out.Query))
 	for i, c := range out.Query {
 		items[i] = winnow.Item{
@@ -126,20 +142,20 @@ func (w *roundWorker) attempt(ctx context.Context, round *winnow.Round, log *slo
 		}
 	}
 	items = withAudit(round, items, pool.ids)
-	return w.persist(ctx, func() error {
-		return w.rounds.OpenLabeling(ctx, round.ID, round.Attempt, items, out.Metrics, out.ColdStart, checkpoints)
+	return persist(ctx, w.pace, log, func() error {
+		return w.store.OpenLabeling(ctx, round.ID, round.Attempt, items, out.Metrics, out.ColdStart)
 	})
 }
 
-// persist tries a write for as long as the database does not answer and the attempt
-// is the worker's: hours of training must not be lost to a restart of Postgres.
-func (w *roundWorker) persist(ctx context.Context, write func() error) error {
-	for wait := w.pace.write; ; wait = min(2*wait, w.pace.heartbeat) {
-		err := write()
+// persist tries something for as long as the database does not answer and ctx lasts:
+// hours of training must not be lost to a restart of Postgres.
+func persist(ctx context.Context, p pace, log *slog.Logger, do func() error) error {
+	for wait := p.write; ; wait = min(2*wait, p.heartbeat) {
+		err := do()
 		if winnow.ErrorCode(err) != winnow.CodeUnavailable {
 			return err
 		}
-		w.log.Warn("the database does not answer; trying again", "error", err)
+		log.Warn("the database does not answer; trying again", "error", err)
 		select {
 		case <-ctx.Done():
 			return err
@@ -148,34 +164,19 @@ func (w *roundWorker) persist(ctx context.Context, write func() error) error {
 	}
 }
 
-func marshalNetworks(out *ml.RoundOutput) (map[string][]byte, error) {
-	checkpoints := make(map[string][]byte)
-	for name, network := range map[string]*nn.Network{"detector": out.Detector, "classifier": out.Classifier} {
-		if network == nil {
-			continue
-		}
-		data, err := network.MarshalBinary()
-		if err != nil {
-			return nil, fmt.Errorf("encode %s: %w", name, err)
-		}
-		checkpoints[name] = data
-	}
-	return checkpoints, nil
-}
-
 // settle writes what became of an attempt that did not succeed.
 func (w *roundWorker) settle(ctx context.Context, round *winnow.Round, err error, log *slog.Logger) error {
 	if lost := asLost(err); lost != nil {
 		log.Info("round stops", "reason", lost)
 		return nil
 	}
-	shuttingDown := errors.Is(ctx.Err(), context.Canceled)
+	shuttingDown := errors.Is(ctx.Err(), context.Canceled) || errors.Is(err, errHung)
 	timedOut := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 
 	if shuttingDown {
-		if err := w.rounds.RequeueRound(ctx, round.ID, round.Attempt); err != nil && asLost(err) == nil {
+		if err := w.store.RequeueRound(ctx, round.ID, round.Attempt); err != nil && asLost(err) == nil {
 			return fmt.Errorf("requeue round %d: %w", round.ID, err)
 		}
 		log.Info("round goes back to the queue: this worker is stopping")
@@ -186,7 +187,7 @@ func (w *roundWorker) settle(ctx context.Context, round *winnow.Round, err error
 		message = fmt.Sprintf("Training did not finish within %v. Fewer epochs, a narrower network or a faster backend would.", w.timeout)
 	}
 	log.Error("round failed", "message", message, "error", err)
-	if err := w.rounds.FailRound(ctx, round.ID, round.Attempt, message); err != nil && asLost(err) == nil {
+	if err := w.store.FailRound(ctx, round.ID, round.Attempt, message); err != nil && asLost(err) == nil {
 		return fmt.Errorf("record that round %d failed: %w", round.ID, err)
 	}
 	return nil

@@ -59,7 +59,7 @@ func lastImages(ctx context.Context, in ml.RoundInput, progress func(winnow.Prog
 // taken for dead.
 var quick = pace{
 	write: 10 * time.Millisecond, heartbeat: 20 * time.Millisecond, logEvery: time.Hour,
-	reap: 20 * time.Millisecond, stale: time.Hour,
+	reap: 20 * time.Millisecond, stale: time.Hour, poll: 5 * time.Millisecond, stall: time.Hour, chunk: 64,
 }
 
 // bundle is a project whose rounds are worked.
@@ -78,14 +78,24 @@ const (
 // to train on and to be tested with.
 func newBundle(t *testing.T) *bundle {
 	t.Helper()
+	return newBundleOf(t, bundlePool)
+}
+
+// newBundleOf is newBundle with so many images in the pool.
+func newBundleOf(t *testing.T, pool int) *bundle {
+	t.Helper()
 	enqueue, err := NewEnqueue()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bundle{store: dbtest.New(t, db.Options{Enqueue: enqueue})}
+	enqueueScoring, err := NewEnqueueScoring()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bundle{store: dbtest.New(t, db.Options{Enqueue: enqueue, EnqueueScoring: enqueueScoring})}
 	b.admin = dbtest.User(t, b.store, "admin")
 	settings := dbtest.Settings()
-	b.project = dbtest.Project(t, b.store, b.admin.ID, settings, bundleClasses, bundlePool)
+	b.project = dbtest.Project(t, b.store, b.admin.ID, settings, bundleClasses, pool)
 	for class := range bundleClasses {
 		labeled := dbtest.Labeled(dbtest.Images(uint64(10+class), 4, settings.InputSize), class)
 		dbtest.AddImages(t, b.store, b.project.ID, labeled)
@@ -101,13 +111,7 @@ func newBundle(t *testing.T) *bundle {
 // work runs a worker until the returned function is called, or the test ends.
 func (b *bundle) work(t *testing.T, trainer Trainer, p pace) (stop func()) {
 	t.Helper()
-	runner, err := newRunner(b.store.Pool(), Options{
-		Rounds: b.store, Images: b.store, Trainer: trainer, Concurrency: 1, RoundTimeout: time.Hour,
-		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	}, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	runner := b.runner(t, trainer, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- runner.Run(ctx) }()
@@ -123,6 +127,18 @@ func (b *bundle) work(t *testing.T, trainer Trainer, p pace) (stop func()) {
 	}
 	t.Cleanup(stop)
 	return stop
+}
+
+func (b *bundle) runner(t *testing.T, trainer Trainer, p pace) *Runner {
+	t.Helper()
+	runner, err := newRunner(b.store.Pool(), Options{
+		Store: b.store, Trainer: trainer, Concurrency: 1, RoundTimeout: time.Hour,
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runner
 }
 
 func (b *bundle) start(t *testing.T) *winnow.Round {
@@ -142,7 +158,7 @@ func (b *bundle) await(t *testing.T, id winnow.RoundID, state winnow.RoundState)
 
 func (b *bundle) awaitRound(t *testing.T, id winnow.RoundID, what string, ok func(*winnow.Round) bool) *winnow.Round {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	for {
 		round, err := b.store.RoundByID(t.Context(), id)
 		if err != nil {
@@ -181,6 +197,12 @@ func (b *bundle) pool(t *testing.T) []winnow.ImageID {
 		t.Fatal(err)
 	}
 	return pool
+}
+
+// addImages adds images to the pool.
+func (b *bundle) addImages(t *testing.T, n int) {
+	t.Helper()
+	dbtest.AddImages(t, b.store, b.project.ID, dbtest.Images(99, n, dbtest.Settings().InputSize))
 }
 
 // originals returns what the bundle made the pool's images of.
@@ -395,7 +417,7 @@ func TestStoppingWorkerGivesItsRoundBack(t *testing.T) {
 func TestSilentWorkerIsTakenOver(t *testing.T) {
 	t.Parallel()
 	b := newBundle(t)
-	silent := pace{write: time.Hour, heartbeat: time.Hour, logEvery: time.Hour, reap: time.Hour, stale: time.Hour}
+	silent := pace{write: time.Hour, heartbeat: time.Hour, logEvery: time.Hour, reap: time.Hour, stale: time.Hour, poll: time.Hour, stall: time.Hour, chunk: 64}
 	entered, release := make(chan struct{}), make(chan struct{})
 	stopSilent := b.work(t, fakeTrainer(func(ctx context.Context, in ml.RoundInput, progress func(winnow.Progress)) (*ml.RoundOutput, error) {
 		close(entered)
@@ -521,7 +543,7 @@ func TestPixelsFollowTheInputSize(t *testing.T) {
 			t.Errorf("pixels of image %d are not its original's", i)
 		}
 	}
-	missing, err := b.store.MissingPixels(t.Context(), b.project.ID, 16, 100)
+	missing, err := b.store.Pixels(t.Context(), pool, 16, make([]byte, len(pool)*16*16*3))
 	if err != nil || len(missing) != 0 {
 		t.Errorf("%d images still lack pixels of the new size, %v", len(missing), err)
 	}
@@ -540,12 +562,12 @@ func TestBelow(t *testing.T) {
 
 func TestPersistOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	w := &roundWorker{pace: quick, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	away := winnow.Errorf(winnow.CodeUnavailable, "The database does not answer.")
 	refused := winnow.Errorf(winnow.CodeConflict, "The round has moved on.")
 
 	answers := []error{away, away, refused}
-	err := w.persist(t.Context(), func() error {
+	err := persist(t.Context(), quick, log, func() error {
 		err := answers[0]
 		answers = answers[1:]
 		return err
@@ -556,7 +578,7 @@ func TestPersistOutlastsAnOutage(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.persist(ctx, func() error { return away }); !errors.Is(err, away) {
+	if err := persist(ctx, quick, log, func() error { return away }); !errors.Is(err, away) {
 		t.Errorf("after the end of the attempt: %v", err)
 	}
 }

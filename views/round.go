@@ -147,6 +147,9 @@ func progressWords(p winnow.Progress) string {
 		words = fmt.Sprintf("training the %s, epoch %d of %d", orElse(p.Network, "networks"), p.Epoch, p.Epochs)
 	case "scoring":
 		words = "scoring the pool"
+		if p.ToScore > 0 {
+			words = fmt.Sprintf("%s of %s images scored", Count(p.Scored), Count(p.ToScore))
+		}
 	case "querying":
 		words = "choosing the images"
 	case "saving":

@@ -165,7 +165,7 @@ func WorkRound(t testing.TB, s *db.Store, round *winnow.Round) *winnow.Round {
 		}
 	}
 	metrics := winnow.Metrics{PoolSize: len(pool)}
-	if err := s.OpenLabeling(ctx, round.ID, round.Attempt, items, metrics, false, nil); err != nil {
+	if err := s.OpenLabeling(ctx, round.ID, round.Attempt, items, metrics, false); err != nil {
 		t.Fatalf("dbtest: %v", err)
 	}
 	if round, err = s.RoundByID(ctx, round.ID); err != nil {
