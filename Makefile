@@ -111,9 +111,12 @@ chaos-annotate: build ## 100 annotators label while servers are killed and netwo
 
 ##@ Measure
 
-bench-annotate: build ## Time from a key press to the next image painted, in Chromium: prints JSON
-	@scripts/need.sh browser
-	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e -run '^$$' -bench KeypressToNextImage -benchtime 300x | grep '^{'
+bench-annotate: build ## Labeling: key press to next image in Chromium, and 100 annotators over HTTP in a pool of a million; prints JSON
+	@scripts/need.sh postgres browser
+	@export WINNOW_BIN=$(CURDIR)/bin/winnow; \
+	keypress=$$(go test ./e2e -run '^$$' -bench KeypressToNextImage -benchtime 300x | grep '^{'); \
+	http=$$(go test ./e2e/chaos -run '^$$' -bench Annotators -benchtime 1x -timeout 20m | grep '^{'); \
+	printf '{"keypress": %s, "http": %s}\n' "$$keypress" "$$http"
 
 bench-train: ## Training and scoring on each backend that is present, and on PyTorch if it is: images/s, times pure Go
 	@go test -tags '$(TAGS)' ./ml/nn -run '^$$' -bench 'TrainStep|Infer' -benchtime 6x | awk '/images\/s/ { \

@@ -56,7 +56,9 @@ func TestChaos(t *testing.T) {
 	s := newSite(t)
 	var teams []*team
 	for _, overlap := range []int{1, 2} {
-		teams = append(teams, newTeam(t, s, teamPlan{run.people, run.labels / overlap, overlap, run.lease, run.pace, seed}))
+		teams = append(teams, newTeam(t, s, teamPlan{
+			people: run.people, items: run.labels / overlap, overlap: overlap, lease: run.lease, pace: run.pace, seed: seed,
+		}))
 	}
 	ctx, stop := context.WithTimeout(t.Context(), run.length+patience)
 	defer stop()

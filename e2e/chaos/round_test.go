@@ -32,7 +32,8 @@ type team struct {
 // teamPlan says what a team is like.
 type teamPlan struct {
 	people  int
-	items   int // of the round, in a pool twice as large
+	items   int // of the round
+	pool    int // 0 for twice the items
 	overlap int
 	lease   time.Duration
 	pace    time.Duration
@@ -55,7 +56,10 @@ func newTeam(t testing.TB, s *site, plan teamPlan) *team {
 	// Gold items are for several people at once, by design.
 	settings.Overlap, settings.GoldEvery = plan.overlap, 0
 	m.project = dbtest.Project(t, s.store, m.admin.ID, settings, 4, 0)
-	addImages(t, s.store, m.project.ID, 2*plan.items)
+	if plan.pool == 0 {
+		plan.pool = 2 * plan.items
+	}
+	addImages(t, s.store, m.project.ID, plan.pool)
 	m.round = dbtest.OpenRound(t, s.store, m.admin.ID, m.project.ID)
 	for i := range plan.people {
 		u := winnow.User{Email: fmt.Sprintf("%s-%d@example.org", name, i), Name: fmt.Sprint("Annotator ", i)}
@@ -74,8 +78,8 @@ func newTeam(t testing.TB, s *site, plan teamPlan) *team {
 	return m
 }
 
-// label lets everybody sign in, and then label until stop is called.
-func (m *team) label(ctx context.Context, t testing.TB) {
+// signIn gives everybody a session.
+func (m *team) signIn(ctx context.Context, t testing.TB) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, p := range m.people {
@@ -86,7 +90,14 @@ func (m *team) label(ctx context.Context, t testing.TB) {
 		})
 	}
 	all.Wait()
+}
+
+// label lets everybody sign in, and then label until stop is called.
+func (m *team) label(ctx context.Context, t testing.TB) {
+	t.Helper()
+	m.signIn(ctx, t)
 	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
 	for _, p := range m.people {
 		all.Go(func() { p.labels(ctx) })
 	}

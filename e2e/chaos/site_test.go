@@ -136,6 +136,22 @@ func (s *site) killWeb() {
 	end <- <-end
 }
 
+// peakMemory is the most memory that the web server has had resident, in bytes.
+func (s *site) peakMemory() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.web.Process.Pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		s.t.Fatal(err)
+	}
+	return kib << 10
+}
+
 func (s *site) startPostgres() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
