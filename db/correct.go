@@ -85,7 +85,7 @@ func (s *Store) correct(ctx context.Context, project winnow.ProjectID, by winnow
 
 // itemsOf returns the item that a correction of the image decides, if there is one:
 // that of the round being labeled, or that which the label comes from, or, of an
-// image without a label, the last that was left to an admin.
+// image without a label, its last, if that was left to an admin.
 func (s *Store) itemsOf(ctx context.Context, tx pgx.Tx, project winnow.ProjectID, image winnow.ImageID) ([]winnow.ItemID, error) {
 	return collect(ctx, tx, pgx.RowTo[winnow.ItemID], `
 		SELECT q.id
@@ -93,7 +93,9 @@ func (s *Store) itemsOf(ctx context.Context, tx pgx.Tx, project winnow.ProjectID
 		JOIN query_items q ON q.image_id = i.id AND q.slice <> 'gold'
 		JOIN rounds r ON r.id = q.round_id
 		WHERE i.id = @image AND i.project_id = @project
-		  AND (r.state = 'labeling' OR q.label_event_id = i.label_event_id OR q.review AND i.verdict IS NULL)
+		  AND (r.state = 'labeling' OR q.label_event_id = i.label_event_id
+		       OR q.review AND i.verdict IS NULL
+		          AND NOT EXISTS (SELECT FROM query_items n WHERE n.image_id = i.id AND n.slice <> 'gold' AND n.id > q.id))
 		ORDER BY r.state = 'labeling' DESC, coalesce(q.label_event_id = i.label_event_id, false) DESC, r.number DESC
 		LIMIT 1`,
 		pgx.NamedArgs{"project": project, "image": image})

@@ -34,13 +34,13 @@ const (
 	goldFalseKnown   = "false-known"
 	goldFalseUnknown = "false-unknown"
 	goldWrongClass   = "wrong-class"
-	goldNone         = "none" // neither known nor unknown
+	goldNone         = "none" // one of the two is neither known nor unknown
 )
 
 // compareGold says how an answer compares with the label of a gold item.
 func compareGold(truth winnow.Verdict, class int, s *slot) string {
 	switch {
-	case s.verdict != winnow.VerdictKnown && s.verdict != winnow.VerdictUnknown:
+	case !decisive(s.verdict) || !decisive(truth): // an admin may have corrected a gold image's label
 		return goldNone
 	case s.says(truth, class):
 		return goldRight
@@ -52,6 +52,8 @@ func compareGold(truth winnow.Verdict, class int, s *slot) string {
 		return goldFalseKnown
 	}
 }
+
+func decisive(v winnow.Verdict) bool { return v == winnow.VerdictKnown || v == winnow.VerdictUnknown }
 
 // addGold counts n answers to gold items that compared so.
 func (t *tally) addGold(result string, n int) {
