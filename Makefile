@@ -27,7 +27,7 @@ RACE := -race -gcflags='github.com/gomlx/...=-d=checkptr=0'
 # step prints the title of what follows, so that a failure is easy to place.
 step = @printf '\n\033[1m== %s\033[0m\n' "$(1)"
 
-.PHONY: help run build test check fmt generate screenshots bench bench-train bench-score bench-annotate clean \
+.PHONY: help run build test check fmt generate screenshots bench bench-train bench-score bench-gpu bench-annotate clean \
 	check-format check-vet check-lint check-generated check-tidy test-go test-browser chaos-annotate
 
 help: ## List the targets
@@ -128,6 +128,15 @@ bench-train: ## Training and scoring on each backend that is present, and on PyT
 
 bench-score: build ## One round's scoring by 1, 2 and 4 workers; WINNOW_SCORE_IMAGES and WINNOW_BACKEND say of what, on what
 	@WINNOW_BIN=$(CURDIR)/bin/winnow go test ./e2e -run '^$$' -bench ScorePool -benchtime 1x -timeout 60m
+
+bench-gpu: ## Pack out/bench-gpu.tar.gz to time a round on a machine with a GPU; DATA=cifar10.zip puts images in
+	@scripts/need.sh go cc
+	@rm -rf out/bench-gpu && mkdir -p out/bench-gpu
+	go build -tags xla -o out/bench-gpu/winnow ./cmd/winnow
+	cp scripts/bench_gpu/run.sh scripts/bench_gpu/eager.py ml/nn/testdata/pytorch.py out/bench-gpu/
+	$(if $(DATA),cp '$(DATA)' out/bench-gpu/data.zip)
+	tar -C out -czf out/bench-gpu.tar.gz bench-gpu
+	@echo 'out/bench-gpu.tar.gz: unpack it on the machine with the GPU and run bench-gpu/run.sh (docs/gpu.md)'
 
 bench: ## Run the benchmarks of all packages (docs/benchmarks.md has the figures)
 	go test -run '^$$' -bench . -benchmem $(or $(PACKAGES),./...)

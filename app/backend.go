@@ -12,7 +12,7 @@ import (
 func (c *cli) newBackendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backend",
-		Short: "Show or install what trains the networks",
+		Short: "Show, install or time what trains the networks",
 		Example: `  winnow backend list
   winnow backend install xla:cpu`,
 	}
@@ -43,7 +43,7 @@ func (c *cli) newBackendCommand() *cobra.Command {
 			}
 			return w.Flush()
 		},
-	}, optionsWorker)
+	}, optionsBackend)
 	install := &cobra.Command{
 		Use:   "install NAME",
 		Short: "Download what a backend needs: xla:cpu, xla:cuda or onnx",
@@ -59,7 +59,7 @@ onnxruntime-node holds one; docs/gpu.md has the steps.`,
 			return backend.Install(cmd.Context(), args[0], cmd.ErrOrStderr())
 		},
 	}
-	cmd.AddCommand(list, install)
+	cmd.AddCommand(list, install, c.newBackendBenchCommand())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,27 @@ func TestBackendInstallUnknown(t *testing.T) {
 	code, _, stderr := runWinnow(t, nil, "backend", "install", "abacus")
 	if code != exitFailed || !strings.Contains(stderr, "abacus") {
 		t.Errorf("exit code %d, standard error %q", code, stderr)
+	}
+}
+
+// A round of noise is timed and told in one line of JSON.
+func TestBackendBench(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := runWinnow(t, nil, "backend", "bench",
+		"--labeled", "20", "--pool", "30", "--epochs", "2", "--batch", "8", "--width", "2", "--input-size", "8")
+	if code != exitDone {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	var got benchReport
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v in %q", err, stdout)
+	}
+	// Of 20 labels two in five are known: 8, one step of the classifier; the detector's
+	// are 20 in 3 steps.
+	if got.LabeledKnown+got.LabeledUnknown != 20 || got.Steps != 2*3+2*((got.LabeledKnown+7)/8) || got.Pool != 30 {
+		t.Errorf("the report is %+v", got)
+	}
+	if got.Backend != "go" || got.Precision != "f32" || got.TrainImagesPerS <= 0 || got.ScoreImagesPerS <= 0 || got.TotalSeconds <= 0 {
+		t.Errorf("the report is %+v", got)
 	}
 }
