@@ -312,6 +312,8 @@ class LabelPage {
       this.feed.drop(entry.item);
       this.show();
     }
+    // The image may come to this person again, when whoever has it now gives it up.
+    if (!this.outbox.has(entry.item)) this.answered.delete(entry.item);
     await this.sync();
   }
 
