@@ -30,7 +30,7 @@ type plan struct {
 }
 
 var (
-	longRun  = plan{50, 8000, time.Second, 30 * time.Second, 150 * time.Second, 15 * time.Second, 2 * time.Minute, 4, 4}
+	longRun  = plan{50, 4000, 2 * time.Second, 30 * time.Second, 150 * time.Second, 15 * time.Second, 2 * time.Minute, 4, 4}
 	shortRun = plan{10, 600, 200 * time.Millisecond, 10 * time.Second, 14 * time.Second, 2 * time.Second, 11 * time.Second, 2, 2}
 )
 

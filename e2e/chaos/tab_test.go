@@ -75,7 +75,10 @@ func (t *tab) label(ctx context.Context) {
 		if t.undoes() && t.hands.IntN(100) < 4 && t.undo() {
 			continue
 		}
-		t.press()
+		// In a hurry nobody runs ahead of the server: there would be no end to the queue.
+		if !t.hurry.Load() || len(t.outbox.items(t.id)) < hold/2 {
+			t.press()
+		}
 	}
 }
 
