@@ -59,7 +59,7 @@ generate: ## Regenerate views/*_templ.go from the templ files, and the reference
 
 screenshots: build ## Take docs/screenshots of every page anew, with the browser tests
 	@scripts/need.sh postgres browser
-	WINNOW_SCREENSHOTS=1 WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 30m -run TestPagesAtBothWidths ./e2e
+	WINNOW_SCREENSHOTS=1 WINNOW_BIN=$(CURDIR)/bin/winnow go test -count 1 -timeout 30m -run 'TestPagesAtBothWidths|TestAnnotator$$' ./e2e
 
 ##@ Check
 
