@@ -71,6 +71,8 @@ type Deps struct {
 	Labels   handlers.LabelStore
 	Reviews  handlers.ReviewStore
 	Annotate handlers.AnnotatorStore
+	Grid     handlers.GridStore
+	Groups   handlers.GroupStore
 	API      api.Store
 
 	Importer handlers.Importer // reads an uploaded ZIP into a project

@@ -38,6 +38,7 @@ func (s *Server) routes() chi.Router {
 	label := &handlers.Label{Base: b, Labels: s.deps.Labels, Keys: s.deps.Accounts}
 	review := &handlers.Review{Base: b, Store: s.deps.Reviews}
 	annotators := &handlers.Annotators{Base: b, Store: s.deps.Annotate}
+	grid := &handlers.Grid{Base: b, Labels: s.deps.Grid, Groups: s.deps.Groups, Keys: s.deps.Accounts}
 
 	r := chi.NewRouter()
 	r.Use(logRequests(s.deps.Log, s.metrics), securityHeaders(s.cfg.SecureCookies), middleware.StripSlashes, middleware.GetHead)
@@ -127,6 +128,13 @@ func (s *Server) routes() chi.Router {
 			r.Post(project+"/label/release", annotate(label.Release))
 			r.Post(project+"/label/flag", annotate(label.Flag))
 			r.Post(project+"/label/theme", annotate(label.Theme))
+			r.Get(project+"/label/grid", annotate(grid.Page))
+			r.Post(project+"/label/grid", annotate(grid.Submit))
+			r.Post(project+"/label/grid/undo", annotate(grid.SubmitUndo))
+			r.Get(project+"/label/alike", annotate(grid.Offer))
+			r.Post(project+"/label/alike", annotate(grid.Alike))
+			r.Post(project+"/label/decide-all", annotate(grid.DecideAll))
+			r.Post(project+"/label/undo-all", annotate(grid.UndoAll))
 		})
 
 		// Uploads bound themselves.

@@ -75,7 +75,7 @@ func newWorldWith(t *testing.T, change func(*web.Config, *web.Deps)) *world {
 	deps := web.Deps{
 		Log: slog.New(slog.DiscardHandler), Sessions: pgxstore.NewWithCleanupInterval(w.store.Pool(), 0),
 		Access: w.store, Accounts: w.store, Projects: w.store, People: w.store, Invites: w.store, Tokens: w.store,
-		Images: w.store, Imports: w.store, Rounds: w.store, Labels: w.store, API: w.store, Reviews: w.store, Annotate: w.store,
+		Images: w.store, Imports: w.store, Rounds: w.store, Labels: w.store, Grid: w.store, Groups: w.store, API: w.store, Reviews: w.store, Annotate: w.store,
 		Importer: w.importer, Ready: w.store.Ping, Listen: w.store.Listen,
 	}
 	change(&cfg, &deps)

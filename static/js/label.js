@@ -2,6 +2,7 @@
 // plain forms; this module takes it over. An answer goes to the outbox and the
 // next image is painted in the same task: nobody waits for the network.
 
+import { Offer } from "./grid/offer.js";
 import { Api } from "./label/api.js";
 import { Clock } from "./label/clock.js";
 import { Feed } from "./label/feed.js";
@@ -84,6 +85,8 @@ class LabelPage {
       blocked: () => this.stage.zoomed || !this.stage.shown,
     });
 
+    const offer = new Offer($("label-grid"), this.api, this.keymap, () => this.api.giveBack(this.unanswered, this.feed.asOf));
+
     this.listen();
     this.showKeys();
     this.adoptFirst();
@@ -92,6 +95,7 @@ class LabelPage {
     this.settle();
     await this.feed.refill();
     document.documentElement.dataset.labeling = "ready";
+    offer.look();
   }
 
   // adoptFirst keeps the image that the server's page already shows.
@@ -156,7 +160,7 @@ class LabelPage {
       case "close":
         return this.close();
       case "grid":
-        return false; // the link to the grid listens itself
+        return false; // the offer of a group listens itself
       default:
         return this.press(name);
     }
@@ -365,9 +369,13 @@ class LabelPage {
   }
 
   release() {
+    if (this.unanswered.length > 0) this.api.release(this.unanswered, this.feed.asOf);
+  }
+
+  // unanswered are the items that go back when the page closes.
+  get unanswered() {
     const answered = new Set(this.outbox.entries.filter((e) => e.kind !== "flag").map((e) => e.item));
-    const items = this.feed.ids.filter((id) => !answered.has(id));
-    if (items.length > 0) this.api.release(items, this.feed.asOf);
+    return this.feed.ids.filter((id) => !answered.has(id));
   }
 
   // showKeys writes on every button what is printed on its key.

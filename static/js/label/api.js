@@ -41,6 +41,11 @@ export class Api {
     return this.#send("POST", "undo-all", { undos: entries.map((e) => ({ item: e.item, client_key: e.key })) });
   }
 
+  // offer asks whether there is a group of like items.
+  offer() {
+    return this.#send("GET", "alike");
+  }
+
   // alike claims up to n items that the model gives one class.
   alike(n) {
     return this.#send("POST", "alike", { n });
@@ -61,6 +66,11 @@ export class Api {
 
   state() {
     return this.#send("GET", "state");
+  }
+
+  // giveBack ends leases, and answers when they have ended.
+  giveBack(items, asOf) {
+    return this.#send("POST", "release", { items, as_of: asOf });
   }
 
   // release runs while the page goes away, so it neither waits nor reports.
