@@ -30,8 +30,6 @@ func imageLen(size int) int { return (size + 1) * (size + 1) }
 // rowLen is the length of a row of an activation.
 func rowLen(n, size int) int { return (n + 1) * imageLen(size) }
 
-func (flat) constantWeights() bool { return false }
-
 func (flat) layout(n, channels, size int) layout {
 	m := rowLen(n, size)
 	return layout{

@@ -27,8 +27,6 @@ func (a act) count() int { return a.n * a.size * a.size }
 type form interface {
 	// layout says where the host puts the values of n images of so many channels.
 	layout(n, channels, size int) layout
-	// constantWeights says whether a scoring graph holds its weights as constants.
-	constantWeights() bool
 
 	stem(x act, w *graph.Node) (y act, back func(dy *graph.Node) (dw *graph.Node))
 	conv(x act, w *graph.Node) (y act, back func(dy *graph.Node) (dx, dw *graph.Node))
@@ -59,7 +57,7 @@ func (l layout) size() int {
 func formFor(be *backend.Backend) form {
 	switch be.Kind() {
 	case backend.ONNX:
-		return native{products: true, constants: true}
+		return native{products: true}
 	case backend.XLA:
 		return native{dilated: true, half: be.Precision() == backend.BFloat16}
 	default:

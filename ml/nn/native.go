@@ -28,12 +28,7 @@ type native struct {
 	// half holds activations and their gradients in bfloat16, as tensor cores like them.
 	// Weights, sums over pixels and all that comes after pooling stay in float32.
 	half bool
-	// constants says that scoring is faster with the weights as constants of the
-	// graph: ONNX Runtime then folds the normalisation into them and packs them.
-	constants bool
 }
-
-func (f native) constantWeights() bool { return f.constants }
 
 func (native) layout(n, channels, size int) layout {
 	area := size * size

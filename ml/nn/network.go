@@ -167,14 +167,14 @@ func (n *Network) newScorer(be *backend.Backend, how plan, batch int) (*Scorer, 
 	for i, spec := range stats {
 		state = append(state, tensors.FromFlatDataAndDimensions(n.stats[i], spec.dims...))
 	}
-	if !f.constantWeights() {
+	if !how.constants {
 		s.state = state
 	}
 	var err error
 	s.exec, err = graph.NewExec(be.Compute(), func(in []*graph.Node) []*graph.Node {
 		p := &pass{form: f, weights: map[string]*graph.Node{}, stats: map[string]*graph.Node{}}
 		held := slices.Clip(in[:len(in)-1])
-		if f.constantWeights() {
+		if how.constants {
 			for _, t := range state {
 				held = append(held, graph.ConstTensor(in[0].Graph(), t))
 			}

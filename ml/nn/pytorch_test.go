@@ -167,7 +167,9 @@ func compareWithTorch(t *testing.T, be *backend.Backend, c torchCase) {
 	}
 
 	n := &Network{Outputs: c.Outputs, Width: c.Width, InputSize: c.Size, weights: weights, stats: stats}
-	s, err := n.newScorer(be, plan{form: formFor(be)}, c.Batch)
+	how := planFor(be)
+	how.resident = false // data is laid out by the host
+	s, err := n.newScorer(be, how, c.Batch)
 	if err != nil {
 		t.Fatal(err)
 	}

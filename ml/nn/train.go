@@ -29,11 +29,14 @@ type plan struct {
 	resident bool
 	// loops says that the backend can run a loop within a graph.
 	loops bool
+	// constants says that scoring is faster with the weights as constants of the
+	// graph: ONNX Runtime then folds the normalisation into them and packs them.
+	constants bool
 }
 
 func planFor(be *backend.Backend) plan {
 	xla := be.Kind() == backend.XLA
-	return plan{form: formFor(be), resident: xla, loops: xla}
+	return plan{form: formFor(be), resident: xla, loops: xla, constants: be.Kind() == backend.ONNX}
 }
 
 func train(ctx context.Context, be *backend.Backend, how plan, cfg Config, images Images, labels []int, progress func(Progress)) (*Network, error) {
