@@ -112,12 +112,15 @@ export class Sender {
           return;
         }
         this.#failures = 0;
-        await Promise.all(entries.map((e) => this.outbox.remove(e.key)));
+        // What it counts as pending turns into what is saved in one task: no figure
+        // on the page is ever between the two.
+        const removed = Promise.all(entries.map((e) => this.outbox.remove(e.key)));
         for (const [i, entry] of entries.entries()) {
           const own = answer.each?.[i] ?? answer;
           if (own.kind === "ok") this.onSaved(entry, own.body);
           else this.onRefused(entry, own.message);
         }
+        await removed;
       }
       this.onState("idle", "");
     } finally {
