@@ -536,7 +536,7 @@ func screenReader(t *testing.T, w *world, admin winnow.User) {
 		t.Errorf("the live region is %q", got)
 	}
 	if nameless := eval[[]string](b, `[...document.querySelectorAll("button, a, input:not([type=hidden])")]
-		.filter(e => e.checkVisibility() && !(e.innerText.trim() || e.getAttribute("aria-label") || e.labels?.length)).map(e => e.outerHTML)`); len(nameless) > 0 {
+		.filter(e => e.checkVisibility({visibilityProperty: true}) && !(e.innerText.trim() || e.getAttribute("aria-label") || e.labels?.length)).map(e => e.outerHTML)`); len(nameless) > 0 {
 		t.Errorf("without a name: %v", nameless)
 	}
 }
