@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 
 // BenchmarkScorePool works one round on pools of made-up images with one, two and four
 // `winnow worker`, and reports how long the scoring and the query took, how many
-// images a second that is, and the memory of the largest worker. All must query the
+// images a second that is, and the most memory of the lead and of a helper. All must query the
 // same. The environment says which pools: WINNOW_SCORE_IMAGES (10000), WINNOW_SCORE_SIDE
 // (32 pixels), WINNOW_SCORE_WIDTH (16); and WINNOW_BACKEND on what.
 func BenchmarkScorePool(b *testing.B) {
@@ -130,16 +131,21 @@ func scorePool(b *testing.B, store *db.Store, bin, url string, admin winnow.User
 			b.Fatal(round.Error)
 		}
 	}
-	peak := 0.0
-	for _, cmd := range processes {
-		peak = max(peak, highWater(b, cmd.Process.Pid))
+	// The lead gathers what all score, so it is the largest.
+	peaks := make([]float64, workers)
+	for i, cmd := range processes {
+		peaks[i] = highWater(b, cmd.Process.Pid)
 	}
+	slices.Sort(peaks)
 	b.ReportMetric(round.Metrics.TrainSeconds, "train-s")
 	b.ReportMetric(round.Metrics.ScoreSeconds, "score-s")
 	b.ReportMetric(round.Metrics.QuerySeconds, "query-s")
 	b.ReportMetric(float64(round.Metrics.PoolSize)/round.Metrics.ScoreSeconds, "images/s")
 	b.ReportMetric(round.LabelingAt.Sub(round.StartedAt).Seconds(), "round-s")
-	b.ReportMetric(peak, "worker-MB")
+	b.ReportMetric(peaks[workers-1], "lead-MB")
+	if workers > 1 {
+		b.ReportMetric(peaks[workers-2], "helper-MB")
+	}
 	b.ReportMetric(float64(kept)/1e6, "chunks-MB")
 
 	items, _, err := store.Items(ctx, round.ID, winnow.ItemFilter{}, winnow.Page{Limit: 200})
