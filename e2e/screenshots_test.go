@@ -192,7 +192,8 @@ func (s *studio) shootHere(name string) {
 		b.do(chromedp.EmulateViewport(width, screen.height, screen.options...))
 		height := eval[int64](b, `document.documentElement.scrollHeight`)
 		b.do(chromedp.EmulateViewport(width, min(max(height, screen.height), 1800), screen.options...))
-		b.until(`document.readyState === "complete" && [...document.images].every(i => i.complete)`)
+		// Images far below the edge are loaded when somebody comes near.
+		b.until(`document.readyState === "complete" && [...document.images].every(i => i.complete || i.loading === "lazy" && i.getBoundingClientRect().top > innerHeight)`)
 		if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > width {
 			t.Errorf("%s is %d pixels wide on a screen of %d", name, wide, width)
 		}
@@ -200,7 +201,7 @@ func (s *studio) shootHere(name string) {
 		if n := eval[int](b, `document.querySelectorAll("h1").length`); n != 1 && name != "api" {
 			t.Errorf("%s has %d main headings", name, n)
 		}
-		if broken := eval[[]string](b, `[...document.images].filter(i => i.src && i.naturalWidth === 0).map(i => i.src)`); len(broken) > 0 {
+		if broken := eval[[]string](b, `[...document.images].filter(i => i.src && i.complete && i.naturalWidth === 0).map(i => i.src)`); len(broken) > 0 {
 			t.Errorf("%s: images do not load: %v", name, broken)
 		}
 		if cut := eval[[]string](b, `[...document.querySelectorAll(".tabs a, .chart text")].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent)`); len(cut) > 0 {
