@@ -42,7 +42,9 @@ class Review {
   fill() {
     while (this.ahead.length < AHEAD) {
       const before = this.ahead.at(-1) ?? Promise.resolve(this.entry);
-      this.ahead.push(before.then(follow));
+      const entry = before.then(follow);
+      entry.catch(() => {}); // next says so, when it is this entry's turn
+      this.ahead.push(entry);
     }
   }
 
